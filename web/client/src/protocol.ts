@@ -411,7 +411,7 @@ export interface Subscriber {
   /** Values are being skipped now. */
   catching_up: boolean;
   /** Empty: sent as it is. */
-  encoding: "gzip" | "";
+  encoding: "gzip" | "zstd" | "";
   /** Sent so far, of all types. */
   events: number;
   /** Names the stream, in this process. */
@@ -573,15 +573,21 @@ export interface SubscriberPrincipal {
 /** The part of a watch that a stream follows, in canonical form. */
 export interface View {
   after?: string;
+  /** The paths by which it is counted, with commas between them. */
+  by?: string;
   /** With commas between the paths. */
   fields?: string;
   filter?: string;
+  /** With commas between them; of many the first ones, and an ellipsis. */
+  keys?: string;
   labels?: string;
   limit?: number;
   offset?: number;
   /** That of a window. */
   order?: string;
   prefix?: string;
+  /** The path of the field that is added. */
+  sum?: string;
   watch: WatchName;
 }
 

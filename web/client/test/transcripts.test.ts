@@ -101,9 +101,10 @@ function derivedOf(states: Map<string, State>, name: string, revision: string, s
 }
 
 function narrowed(upstream: State, spec: Spec): State {
-  const { prefix, labels, filter, fields } = spec;
+  const { prefix, keys, labels, filter, fields } = spec;
+  const wanted = (key: string) => key.startsWith(prefix) && (keys.length === 0 || keys.includes(key));
   const mine = sorted(
-    [...upstream].filter(([key, value]) => key.startsWith(prefix) && meanings[labels]!(value) && meanings[filter]!(value)),
+    [...upstream].filter(([key, value]) => wanted(key) && meanings[labels]!(value) && meanings[filter]!(value)),
     spec,
   );
   if (spec.by) return counted(mine, spec);
@@ -149,6 +150,7 @@ function specOf({ request: { searchParams } }: Client, watch: string) {
   return {
     watch,
     prefix: of('prefix'),
+    keys: [...of('keys').matchAll(/"((?:[^"]|"")*)"|[^,]+/g)].map(([all, quoted]) => quoted?.replaceAll('""', '"') ?? all),
     labels: of('labels'),
     filter: of('filter'),
     fields: of('fields'),
