@@ -5,7 +5,6 @@ package consul
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
@@ -45,44 +44,39 @@ func startAgents(t *testing.T, module string) *agents {
 // TestAgentAndLossOfTheLeader: an agent in front of servers serves both collections, and when the leader
 // is lost nothing is deleted, and what is written after the election follows.
 func TestAgentAndLossOfTheLeader(t *testing.T) {
-	if os.Getenv("WATCHTIDE_FULL_CONSUL") == "" {
-		t.Skip("WATCHTIDE_FULL_CONSUL is not set")
-	}
-	for module, version := range fullVersions {
-		t.Run(version, func(t *testing.T) {
-			a := startAgents(t, module)
-			c := a.agent
-			health := keysConfig(c.httpAddress())
-			health.Prefix, health.Resources = "", Resources{Collection: Health, Service: "web"}
-			for i := range 20 {
-				if err := c.putKey(t.Context(), fmt.Sprint("k", i), "1"); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := c.register(t.Context(), "web-1", `"one"`); err != nil {
+	eachVersion(t, func(t *testing.T, module string) {
+		a := startAgents(t, module)
+		c := a.agent
+		health := keysConfig(c.httpAddress())
+		health.Prefix, health.Resources = "", Resources{Collection: Health, Service: "web"}
+		for i := range 20 {
+			if err := c.putKey(t.Context(), fmt.Sprint("k", i), "1"); err != nil {
 				t.Fatal(err)
 			}
-			keys, web := follow(t, open(t, keysConfig(c.httpAddress()))), follow(t, metas{open(t, health)})
-			shows(t, web, "web-1", `"one"`)
-			leader := c.leader()
-			a.servers[leader].Kill()
-			c.eventually("another leader", func() error {
-				if now := c.leader(); now == leader || now == "" {
-					return fmt.Errorf("the leader is %q", now)
-				}
-				return c.putKey(t.Context(), "k0", "2")
-			})
-			c.eventually("a registration", func() error { return c.register(t.Context(), "web-1", `"two"`) })
-			shows(t, keys, "k0", "2")
-			shows(t, web, "web-1", `"two"`)
-			for name, w := range map[string]*watched{"keys": keys, "health": web} {
-				w.is(stream.InSync)
-				if gone := w.deleted(); len(gone) > 0 || w.count(stream.Reset) != 1 {
-					t.Errorf("%s: %q were deleted, %d resets", name, gone, w.count(stream.Reset))
-				}
+		}
+		if err := c.register(t.Context(), "web-1", `"one"`); err != nil {
+			t.Fatal(err)
+		}
+		keys, web := follow(t, open(t, keysConfig(c.httpAddress()))), follow(t, metas{open(t, health)})
+		shows(t, web, "web-1", `"one"`)
+		leader := c.leader()
+		a.servers[leader].Kill()
+		c.eventually("another leader", func() error {
+			if now := c.leader(); now == leader || now == "" {
+				return fmt.Errorf("the leader is %q", now)
 			}
+			return c.putKey(t.Context(), "k0", "2")
 		})
-	}
+		c.eventually("a registration", func() error { return c.register(t.Context(), "web-1", `"two"`) })
+		shows(t, keys, "k0", "2")
+		shows(t, web, "web-1", `"two"`)
+		for name, w := range map[string]*watched{"keys": keys, "health": web} {
+			w.is(stream.InSync)
+			if gone := w.deleted(); len(gone) > 0 || w.count(stream.Reset) != 1 {
+				t.Errorf("%s: %q were deleted, %d resets", name, gone, w.count(stream.Reset))
+			}
+		}
+	})
 }
 
 // leader returns the address of the leader; "": there is none.

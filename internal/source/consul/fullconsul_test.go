@@ -32,6 +32,12 @@ type consul struct {
 // disk (-server). They take minutes to compile and seconds to start, so they run
 // only on request. With "today" the versions take turns, a day each.
 func eachConsul(t *testing.T, mode, hcl string, test func(t *testing.T, c *consul)) {
+	eachVersion(t, func(t *testing.T, module string) { test(t, startConsul(t, module, mode, hcl)) })
+}
+
+// eachVersion runs a test with each version that is due.
+func eachVersion(t *testing.T, test func(t *testing.T, module string)) {
+	t.Helper()
 	if os.Getenv("WATCHTIDE_FULL_CONSUL") == "" {
 		t.Skip("WATCHTIDE_FULL_CONSUL is not set")
 	}
@@ -40,7 +46,7 @@ func eachConsul(t *testing.T, mode, hcl string, test func(t *testing.T, c *consu
 			if newest := module == "consul"; os.Getenv("WATCHTIDE_FULL_CONSUL") == "today" && newest != (time.Now().UTC().YearDay()%2 == 0) {
 				t.Skip("it is due on another day: see WATCHTIDE_FULL_CONSUL=1")
 			}
-			test(t, startConsul(t, module, mode, hcl))
+			test(t, module)
 		})
 	}
 }
