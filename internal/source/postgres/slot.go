@@ -269,7 +269,7 @@ func (f *follower) resume(ctx context.Context, latest uint64) (bool, error) {
 }
 
 // knownAs reports whether the table is the one that was read; nil: another process has read it. Then the
-// partition of a row is not known, nor which partitions there were, nor when a schema was published.
+// partition of a row is not known, nor which partitions there were, nor when its schema was published.
 func (f *follower) knownAs(before *described) bool {
 	if before == nil {
 		return !f.table.root && strings.TrimSpace(f.table.listed) != ""

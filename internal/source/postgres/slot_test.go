@@ -299,7 +299,31 @@ func TestMaxRetainedWAL(t *testing.T) {
 // TestJournalAndPermanentSlot: a process that is started again goes on from its journal and the slot
 // without reading the table; without a journal it reads the table.
 func TestJournalAndPermanentSlot(t *testing.T) {
-	d := newDatabase(t, realserver.SharedPostgres(t))
+	const (
+		partitions = `DROP TABLE items; CREATE TABLE items (id text PRIMARY KEY, value json) PARTITION BY RANGE (id);
+			CREATE TABLE items1 PARTITION OF items FOR VALUES FROM ('a') TO ('b'); CREATE TABLE items2 PARTITION OF items FOR VALUES FROM ('b') TO ('z');
+			GRANT SELECT ON ALL TABLES IN SCHEMA public TO wt;`
+		allTables = "DROP PUBLICATION watchtide; CREATE PUBLICATION watchtide FOR ALL TABLES;"
+	)
+	for name, c := range map[string]struct {
+		before string
+		reads  uint64
+	}{
+		"table":                    {"", 0},
+		"all tables":               {allTables, 0},
+		"partitions":               {partitions + "ALTER PUBLICATION watchtide ADD TABLE items", 1},
+		"partitions of all tables": {partitions + allTables, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDatabase(t, realserver.SharedPostgres(t))
+			d.exec(c.before)
+			checkJournal(t, d, c.reads)
+		})
+	}
+}
+
+// checkJournal starts a process again, which reads the table so many times.
+func checkJournal(t *testing.T, d *database, reads uint64) {
 	d.exec(put("a", item("a", "1")) + ";" + put("b", item("b", "1")))
 	dir := t.TempDir()
 	process := func(journaled bool) (*watch.Watch, func()) {
@@ -327,8 +351,8 @@ func TestJournalAndPermanentSlot(t *testing.T) {
 	end()
 	d.exec(put("b", item("b", "2")) + ";" + remove("a") + ";" + put("c", item("c", "1")))
 	w, end = process(true)
-	if n := w.Stats().Resyncs; n["initial"]+n["reconnect"]+n["epoch_changed"] != 0 {
-		t.Errorf("the table was read: %v", n)
+	if n := w.Stats().Resyncs; n["initial"]+n["epoch_changed"] != 0 || n["reconnect"] != reads {
+		t.Errorf("the table was read: %v, want %d times", n, reads)
 	}
 	outcome := early.visit(w)
 	if len(early.holds) != 2 || early.holds["b"] != item("b", "2") || early.holds["c"] != item("c", "1") {

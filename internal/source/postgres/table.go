@@ -219,7 +219,8 @@ func (d *described) published(ctx context.Context, conn queries, schema, name, p
 	if d.root {
 		of = `SELECT relid::oid AS relid FROM pg_partition_tree($1::oid::regclass) WHERE isleaf`
 	}
-	rows, err := conn.query(ctx, `SELECT o.relid, n.nspname, c.relname, to_jsonb(t), r.oid, c.relreplident, p.pubviaroot
+	rows, err := conn.query(ctx, `SELECT o.relid, n.nspname, c.relname, to_jsonb(t),
+			coalesce(r.oid::text, CASE WHEN p.puballtables THEN 'all of ' || p.oid END), c.relreplident, p.pubviaroot
 		FROM (`+of+`) o JOIN pg_class c ON c.oid = o.relid JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN pg_publication p ON p.pubname = $2
 		LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = o.relid
