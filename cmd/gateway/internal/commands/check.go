@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/source/postgres"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -24,26 +26,36 @@ func (a *app) configCommand() *cobra.Command {
 			return usageError("want a command: config check FILE, or config can --config FILE WATCH [KEY]")
 		},
 	}
-	group.AddCommand(&cobra.Command{
+	databases := false
+	check := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say what is wrong in a configuration file",
 		Long: `Say what is wrong in a configuration file: everything at once, each with line
 and column. Environment variables and the files that it names (certificates,
-metadata) are read as serve would read them; nothing is connected to.`,
+metadata) are read as serve would read them; nothing is connected to.
+
+With --databases, the sources of type postgres are connected to, and what their
+tables lack is said, with the statements that provide it. Nothing is changed.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.checkConfig(args[0]) },
-	})
-	group.AddCommand(a.canCommand())
+		RunE: func(cmd *cobra.Command, args []string) error { return a.checkConfig(cmd.Context(), args[0], databases) },
+	}
+	check.Flags().BoolVar(&databases, "databases", false, "connect to PostgreSQL, and say what the tables lack")
+	group.AddCommand(check, a.canCommand())
 	return group
 }
 
-func (a *app) checkConfig(file string) error {
+func (a *app) checkConfig(ctx context.Context, file string, databases bool) error {
 	c, err := config.Load(file, config.Environment{Getenv: a.inserted.Getenv})
 	if err != nil {
 		return err
 	}
 	if err := makeable(c); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
+	}
+	if databases {
+		if err := provided(ctx, c); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	if _, err := telemetry.NewSettings(c.Tracing, os.LookupEnv); err != nil {
 		return err
@@ -122,6 +134,25 @@ func makeable(c *config.Config) error {
 	}
 	for _, t := range c.Templates {
 		try(t.Name, t.Sample())
+	}
+	return errors.Join(errs...)
+}
+
+// provided connects to databases. It reports what they lack for the watches of their tables.
+func provided(ctx context.Context, c *config.Config) error {
+	var errs []error
+	for _, w := range c.Watches {
+		s, err := sourceOf(c, w)
+		if err != nil || s.Type != config.Postgres {
+			continue // a view, or a watch of something else
+		}
+		database, err := postgres.New(s.Postgres)
+		if err == nil {
+			err = database.Check(ctx, w.Postgres)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("watch %s: %w", w.Name, err))
+		}
 	}
 	return errors.Join(errs...)
 }

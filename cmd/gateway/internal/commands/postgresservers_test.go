@@ -121,3 +121,42 @@ sources: { db: { type: postgres, url: "` + url + `", slot: gateway, manage: true
 	g.follow("/v1/watches/orders-eu/events")
 	g.logs.awaitTimes(t, `does not have \"public\".\"orders_eu\"`, 1)
 }
+
+// TestCheckOfDatabases: the statements that "config check --databases" prints are all that the tables lack.
+func TestCheckOfDatabases(t *testing.T) {
+	url, exec := withPostgres(t)
+	exec(`CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE customers (id int PRIMARY KEY); CREATE ROLE wt LOGIN`)
+	conf := file(t, "gateway.yaml", fmt.Sprintf(`
+sources:
+  db: { type: postgres, url: %q }
+  managed: { type: postgres, url: %q, manage: true }
+watches:
+  orders: { source: db, table: orders }
+  customers: { source: db, table: customers }
+  some: { view_of: orders, filter: value.id > 1 }
+  own: { source: managed, table: orders }
+`, strings.Replace(url, "postgres@", "wt@", 1), url))
+	code, stdout, stderr := command(t, "config", "check", conf)
+	if code != 0 || !strings.Contains(stdout, "ok: 2 sources, 4 watches") {
+		t.Fatalf("without a connection: exit code %d: %s%s", code, stdout, stderr)
+	}
+	for done := map[string]bool{}; ; {
+		code, stdout, stderr = command(t, "config", "check", "--databases", conf)
+		if code == 0 {
+			break
+		}
+		if n := strings.Count(stderr, "watch "); len(done) == 0 && n != 2 || strings.Contains(stderr, "watch own") {
+			t.Errorf("%d watches lack something, want orders and customers:\n%s", n, stderr)
+		}
+		_, want, found := strings.Cut(stderr, " want ")
+		want, _, _ = strings.Cut(want, "\n")
+		if !found || done[want] {
+			t.Fatalf("exit code %d, and no new statement: %s", code, stderr)
+		}
+		done[want] = true
+		exec(want)
+	}
+	if !strings.Contains(stdout, "ok: 2 sources, 4 watches") {
+		t.Errorf("nothing is missing: %s%s", stdout, stderr)
+	}
+}
