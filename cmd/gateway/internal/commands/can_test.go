@@ -115,11 +115,11 @@ watches:
 	}
 }
 
-// TestConfigCheckWarnsOfCounts: of those that tell more than some may see of what is counted.
+// TestConfigCheckWarnsOfCounts: of those, and of windows, that tell more than some may see of what is counted or sorted.
 func TestConfigCheckWarnsOfCounts(t *testing.T) {
 	for rule, want := range map[string]string{
 		`{ role: all, read: "true" }`:              "",
-		`{ role: all, read: 'value.n == 1' }`:      "warning: watches.states: all of red is counted, of which rules of notes let some see only a part\n",
+		`{ role: all, read: 'value.n == 1' }`:      "warning: watches.states: all of red is counted, of which rules of notes let some see only a part\nwarning: watches.top: all of red is sorted, of which rules of notes let some see only a part\n",
 		`{ role: all, read: "true", fields: [n] }`: "warning: watches.states: all of red is counted",
 	} {
 		configuration := file(t, "gateway.yaml", `
@@ -130,6 +130,7 @@ watches:
   notes: { source: local, allow: [`+rule+`] }
   red: { view_of: notes, prefix: red/ }
   states: { view_of: red, by: [state], allow: [{ role: all, read: "true" }] }
+  top: { view_of: red, order: -n, limit: 5, allow: [{ role: all, read: "true" }] }
 `)
 		code, stdout, stderr := command(t, "config", "check", configuration)
 		if code != 0 || !strings.Contains(stdout, want) || (want == "") != !strings.Contains(stdout, "warning") {

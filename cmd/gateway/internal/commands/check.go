@@ -69,7 +69,7 @@ func (a *app) checkConfig(ctx context.Context, file string, databases bool) erro
 		err = a.warnOfAdditions(c.Policy)
 	}
 	if err == nil {
-		err = a.warnOfCounts(c)
+		err = a.warnOfDerived(c)
 	}
 	if err == nil && len(c.Watches)+len(c.Templates) == 0 {
 		_, err = fmt.Fprintln(a.stdout, "There is nothing to serve: add watches, or serve with --demo.")
@@ -87,14 +87,18 @@ func (a *app) warnOfAdditions(p *access.Policy) error {
 	return nil
 }
 
-// warnOfCounts says which counts tell more than their readers may see of what is counted.
-func (a *app) warnOfCounts(c *config.Config) error {
+// warnOfDerived says which counts and windows tell more than their readers may see of what is counted or sorted.
+func (a *app) warnOfDerived(c *config.Config) error {
 	for _, w := range c.Watches {
-		if w.Grouping == nil || len(w.Allow.Rules) == 0 && !w.Allow.Kubernetes {
+		is := "counted"
+		if w.Grouping == nil {
+			is = "sorted"
+		}
+		if w.Grouping == nil && !isWindow(w.Definition) || len(w.Allow.Rules) == 0 && !w.Allow.Kubernetes {
 			continue
 		}
 		if of, limited := c.Limited(w.ViewOf); limited {
-			if _, err := fmt.Fprintf(a.stdout, "warning: watches.%s: all of %s is counted, of which rules of %s let some see only a part\n", w.Name, w.ViewOf, of); err != nil {
+			if _, err := fmt.Fprintf(a.stdout, "warning: watches.%s: all of %s is %s, of which rules of %s let some see only a part\n", w.Name, w.ViewOf, is, of); err != nil {
 				return err
 			}
 		}
