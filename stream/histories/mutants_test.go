@@ -460,7 +460,7 @@ var mutants = []mutant{
 		edits: []edit{{
 			file: "internal/views/window.go",
 			old:  "windowChange{max(at, w.came[r.key()]), r.key(), &w.rows[i]}",
-			new:  "windowChange{t.revision, r.key(), &w.rows[i]}",
+			new:  "windowChange{max(at, t.revision), r.key(), &w.rows[i]}",
 		}},
 	},
 	{
