@@ -128,17 +128,27 @@ func (t *tlsTarget) alone(ctx context.Context, r *rig) error {
 	return t.use(ctx, r, "", func(ctx context.Context) error { return process.Sleep(ctx, 4*time.Second) })
 }
 
+// beginTLS starts a gateway, follows a stream of it until end is called, and measures both without an attack.
+func beginTLS(ctx context.Context, r *rig) (t *tlsTarget, end func(), err error) {
+	if t, err = startTLS(ctx, r, handshakeConfiguration); err != nil {
+		return nil, nil, err
+	}
+	following, stop := context.WithCancel(ctx)
+	followed := t.late.follow(following, t.user, "/v1/watches/notes/events")
+	end = func() { stop(); followed() }
+	if err = t.alone(ctx, r); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return t, end, nil
+}
+
 func runTLSHandshakes(ctx context.Context, r *rig) error {
-	t, err := startTLS(ctx, r, handshakeConfiguration)
+	t, end, err := beginTLS(ctx, r)
 	if err != nil {
 		return err
 	}
-	following, stop := context.WithCancel(ctx)
-	defer t.late.follow(following, t.user, "/v1/watches/notes/events")()
-	defer stop()
-	if err := t.alone(ctx, r); err != nil {
-		return err
-	}
+	defer end()
 	for _, one := range []struct {
 		during string
 		attack func(context.Context, *rig) error

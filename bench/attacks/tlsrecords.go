@@ -33,16 +33,11 @@ var tlsRecords = attack{
 const updatesAtMost = 20_000
 
 func runTLSRecords(ctx context.Context, r *rig) error {
-	t, err := startTLS(ctx, r, handshakeConfiguration)
+	t, end, err := beginTLS(ctx, r)
 	if err != nil {
 		return err
 	}
-	following, stop := context.WithCancel(ctx)
-	defer t.late.follow(following, t.user, "/v1/watches/notes/events")()
-	defer stop()
-	if err := t.alone(ctx, r); err != nil {
-		return err
-	}
+	defer end()
 	for _, answered := range []bool{true, false} {
 		during := "updates of keys that are answered"
 		if !answered {

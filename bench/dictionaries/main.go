@@ -175,8 +175,8 @@ func inZstd(text []byte) cost {
 	})
 }
 
-// withDictionary returns the cost of a text as one frame, for a client that has another one. A dictionary is
-// read anew each time: it is that of one client.
+// withDictionary returns the cost of a text as one frame, for a client that has another one. It
+// includes the time to read the dictionary, since each client has a different one.
 func withDictionary(level zstd.EncoderLevel, dictionary, text []byte) cost {
 	window := 8 << 20
 	for window < len(dictionary)+len(text) {

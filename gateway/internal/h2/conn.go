@@ -34,7 +34,7 @@ const (
 )
 
 // conn is a connection. It has two goroutines: one reads frames and one writes them. Frames to be written are
-// collected in the output, by whoever has them.
+// collected in the output.
 type conn struct {
 	// Static after construction.
 	of      *server

@@ -95,7 +95,7 @@ func (st *Stream) resetSoon() {
 	})
 }
 
-// tellRoom tells whoever waits that there may be room.
+// tellRoom tells the handler or the owner of a stream that waits that there may be room.
 func (st *Stream) tellRoom() {
 	if !st.waits {
 		return
