@@ -35,6 +35,7 @@ var allParts = []part{
 	{"scan", (*bench).inScan},
 	{"memory", (*bench).inMemory},
 	{"build", (*bench).inBuild},
+	{"windows", (*bench).inWindows},
 	{"plain", (*bench).inPlain},
 	{"roles", (*bench).inRoles},
 	{"credentials", (*bench).inCredentials},

@@ -1,5 +1,5 @@
 // Command views measures the cost of views: of those that many clients share, of very
-// many different ones, of building one, and of those that access rules make. The gateway, its clients and its upstream are
+// many different ones, of windows, of building one, and of those that access rules make. The gateway, its clients and its upstream are
 // processes of their own: the upstream is this one. It prints a table with the targets.
 // Linux only; run it on a quiet machine.
 package main

@@ -28,6 +28,10 @@ type plan struct {
 	builds          int           // of its views, with nothing else going on
 	turns           int           // with such views and without
 	phase           time.Duration // of a turn
+	windows         int           // streams of a window each
+	whole           int           // streams of the whole watch, which stand for as many
+	changes         int           // a second, under either
+	windowed        time.Duration // that either is measured for
 	lists           int           // in a round, and so on
 	polls           int
 	streams         int // subscribers
@@ -43,6 +47,7 @@ func full() plan {
 		views: 10_000, resources: 10_000, commits: 2000, interval: 7500 * time.Microsecond, settle: 3 * time.Second, heartbeat: 15 * time.Second,
 		scans: []int{1, 100, 1000}, held: 10_000,
 		large: 100_000, followers: 100, builds: 5, turns: 5, phase: 2 * time.Second,
+		windows: 10_000, whole: 50, changes: 1000, windowed: 10 * time.Second,
 		lists: 200, polls: 500, streams: 2000, events: 60,
 		requests: 250, turnsOfRequests: 41,
 	}
@@ -54,6 +59,7 @@ func (p plan) quick() plan {
 	p.views, p.resources, p.commits, p.settle, p.heartbeat = 1000, 1000, 400, time.Second, 3*time.Second
 	p.scans, p.held = []int{1, 20, 200}, 1000
 	p.large, p.turns, p.phase = 10_000, 1, time.Second
+	p.windows, p.whole, p.changes, p.windowed = 1000, 10, 500, 2*time.Second
 	p.lists, p.polls, p.streams, p.events, p.requests, p.turnsOfRequests = 50, 100, 200, 20, 100, 6
 	return p
 }

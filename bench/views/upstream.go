@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -26,12 +27,12 @@ type data struct{ resources, groups int }
 
 func (d data) key(i int) string { return fmt.Sprintf("group-%05d/resource-%06d", i%d.groups, i) }
 
-// value is the JSON of resource i, of about 300 bytes. Its member n is 17, and m is i.
+// value is the JSON of resource i, of about 300 bytes. Its member n is 17, m is i, and load is random.
 func (d data) value(i int) []byte {
 	const text = "runs behind the front proxy and is restarted by its unit when the probe has failed three times, and so on"
 	return fmt.Appendf(nil,
-		`{"at":%d,"id":"%040x","address":"10.1.%d.%d:8080","node":"node-%03d","zone":"zone-%d","state":"passing","team":"t%d","n":17,"m":%d,"note":"%s"}`,
-		time.Now().UnixNano(), uint64(i)*0x9e3779b97f4a7c15, i>>8&255, i&255, i%500, i%3, i%d.groups, i, text)
+		`{"at":%d,"id":"%040x","address":"10.1.%d.%d:8080","node":"node-%03d","zone":"zone-%d","state":"passing","team":"t%d","n":17,"m":%d,"load":%d,"note":"%s"}`,
+		time.Now().UnixNano(), uint64(i)*0x9e3779b97f4a7c15, i>>8&255, i&255, i%500, i%3, i%d.groups, i, rand.N(1_000_000), text)
 }
 
 // upstream is a gRPC server that speaks WatchList: it has both watches, and sends the

@@ -20,6 +20,7 @@ func small() plan {
 		views: 20, resources: 40, commits: 20, interval: 5 * time.Millisecond, settle: 10 * time.Millisecond, heartbeat: time.Second,
 		scans: []int{1, 3, 6}, held: 10,
 		large: 500, followers: 3, builds: 2, turns: 1, phase: 100 * time.Millisecond,
+		windows: 40, whole: 3, changes: 100, windowed: 200 * time.Millisecond,
 		lists: 2, polls: 5, streams: 5, events: 2, requests: 20, turnsOfRequests: 2,
 	}
 }
@@ -44,6 +45,8 @@ func TestEveryPart(t *testing.T) {
 	for _, want := range []string{
 		`a view with 10 subscribers`, `20 views by .value\.team`, `20 views by prefix`, `idle gateway`, `each of 6 views`,
 		`beyond \d\.\d KiB of frames`, `by an equality`, `on the whole value`, `p99 .* 3 subscribers`,
+		`opening 40 streams, each with one of 20 windows of 50 of 500`, `bytes to each of them .*100 changes`, `CPU .* against one of the whole watch`,
+		`with 40 windows; with 3 streams`,
 		`CPU of a list .*unchanged`, `a long poll .*unchanged`, `a stream, 5 subscribers .*unchanged`,
 		`10 subscribers with tokens and 5 roles.* 5 views`, `a static token, more`, `a JWT that was seen`, `a new ES256 token`,
 	} {
