@@ -501,7 +501,7 @@ var mutants = []mutant{
 	},
 }
 
-// TestMutants builds the histories with an eighth of the faults each day, or with all, and
+// TestMutants builds the histories with a twelfth of the faults each day, or with all, and
 // checks that they find them.
 func TestMutants(t *testing.T) {
 	if testing.Short() {
@@ -513,7 +513,7 @@ func TestMutants(t *testing.T) {
 	}
 	for i, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			if !*all && (m.rare || i%8 != time.Now().YearDay()%8) {
+			if !*all && (m.rare || i%12 != time.Now().YearDay()%12) {
 				t.Skip("it takes minutes to find, or is due on another day: see -all")
 			}
 			binary, err := m.build(module, t.TempDir())
