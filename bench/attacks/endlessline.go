@@ -71,7 +71,7 @@ func endless(ctx context.Context, r *rig, what, begins string) error {
 	if err := process.Sleep(ctx, 2500*time.Millisecond); err != nil {
 		return err
 	}
-	peak, err := t.PeakMemory()
+	peak, err := process.PeakResident(t.PID())
 	if err != nil {
 		return err
 	}

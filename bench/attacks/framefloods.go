@@ -101,7 +101,7 @@ func runFrameFloods(ctx context.Context, r *rig) error {
 			return err
 		}
 	}
-	peak, err := t.PeakMemory()
+	peak, err := process.PeakResident(t.PID())
 	if err != nil {
 		return err
 	}

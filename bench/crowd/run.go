@@ -60,14 +60,23 @@ func (r *run) say(format string, values ...any) {
 	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, values...))
 }
 
+// memory is that of processes, and that of the kernel, most of which sockets have here.
+func memory(pids []int) (own, kernel int64, err error) {
+	if own, err = process.Proportional(pids...); err != nil {
+		return 0, 0, err
+	}
+	kernel, err = process.KernelMemory()
+	return own, kernel, err
+}
+
 // connect connects everybody.
 func (r *run) connect(ctx context.Context) error {
 	leaves, _ := r.pids()
-	before, slab, err := memory(leaves...)
+	before, slab, err := memory(leaves)
 	if err != nil {
 		return err
 	}
-	u0, s0, err := processors(leaves...)
+	earlier, err := process.UsageOf(leaves...)
 	if err != nil {
 		return err
 	}
@@ -82,7 +91,7 @@ func (r *run) connect(ctx context.Context) error {
 		return fmt.Errorf("%d subscribers were refused, and %d connections were lost", r.last.Refused, r.last.Lost)
 	}
 	took := time.Since(began)
-	u, s, err := processors(leaves...)
+	now, err := process.UsageOf(leaves...)
 	if err != nil {
 		return err
 	}
@@ -90,14 +99,14 @@ func (r *run) connect(ctx context.Context) error {
 	if r.first, err = r.report(true); err != nil {
 		return err
 	}
-	after, slabs, err := memory(leaves...)
+	after, slabs, err := memory(leaves)
 	if err != nil {
 		return err
 	}
-	n := float64(r.plan.subscribers)
+	n, used := float64(r.plan.subscribers), now.Since(earlier)
 	r.table.Add("subscribers; leaves", "%d; %d", r.plan.subscribers, r.plan.leaves)
 	r.table.Add("connect and send the snapshot to all: time; CPU of the leaves for each, of which the kernel's", "%.1f s; %.0f µs, %.0f %%",
-		took.Seconds(), float64((u-u0+s-s0).Microseconds())/n, share(s-s0, u-u0))
+		took.Seconds(), float64(used.Total().Microseconds())/n, share(used.System, used.User))
 	r.table.Add("memory for each: the leaf's; the kernel's, for both ends", "%.2f KiB; %.1f KiB", float64(after-before)/1024/n, float64(slabs-slab)/1024/n)
 	r.table.Add("bytes of a first snapshot", "%.0f", float64(r.first.Bytes)/n)
 	return nil
@@ -162,11 +171,11 @@ func (r *run) measure(ctx context.Context, name string, interval, duration time.
 	if _, err := r.report(true); err != nil {
 		return err
 	}
-	u0, s0, err := processors(leaves...)
+	earlier, err := process.UsageOf(leaves...)
 	if err != nil {
 		return err
 	}
-	gu0, gs0, err := processors(generators...)
+	generated, err := process.UsageOf(generators...)
 	if err != nil {
 		return err
 	}
@@ -181,11 +190,11 @@ func (r *run) measure(ctx context.Context, name string, interval, duration time.
 	if err := r.await(ctx, "all changes to arrive", r.complete); err != nil {
 		return err
 	}
-	u, s, err := processors(leaves...)
+	now, err := process.UsageOf(leaves...)
 	if err != nil {
 		return err
 	}
-	gu, gs, err := processors(generators...)
+	generating, err := process.UsageOf(generators...)
 	if err != nil {
 		return err
 	}
@@ -193,11 +202,12 @@ func (r *run) measure(ctx context.Context, name string, interval, duration time.
 	if err != nil {
 		return err
 	}
+	used := now.Since(earlier)
 	deliveries := float64(r.events-before) * float64(r.plan.subscribers)
 	judge(name+": from write to read, p50; p99; largest", report.Latency.Quantile(0.99), "%.2f s; %.2f s; %.2f s",
 		report.Latency.Quantile(0.5).Seconds(), report.Latency.Quantile(0.99).Seconds(), report.Latency.Max().Seconds())
 	r.table.Add(name+": CPU of the leaves for each delivery, of which the kernel's; of the load generators", "%.2f µs, %.0f %%; %.2f µs",
-		float64((u-u0+s-s0).Nanoseconds())/1e3/deliveries, share(s-s0, u-u0), float64((gu-gu0+gs-gs0).Nanoseconds())/1e3/deliveries)
+		float64(used.Total().Nanoseconds())/1e3/deliveries, share(used.System, used.User), float64(generating.Since(generated).Total().Nanoseconds())/1e3/deliveries)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -332,53 +330,6 @@ func (t *tree) pids() (leaves, generators []int) {
 		generators = append(generators, g.cmd.Process.Pid)
 	}
 	return leaves, generators
-}
-
-// processors is the processor time of processes so far, of their own and of the kernel.
-func processors(pids ...int) (user, system time.Duration, err error) {
-	const tick = 10 * time.Millisecond // of /proc, on every Linux that Go runs on
-	for _, pid := range pids {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			return 0, 0, err
-		}
-		// The name, in parentheses, may have spaces; the fields 14 and 15 of proc(5) follow.
-		words := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-		if len(words) < 13 {
-			return 0, 0, fmt.Errorf("/proc/%d/stat: %q", pid, text)
-		}
-		u, err1 := strconv.Atoi(words[11])
-		s, err2 := strconv.Atoi(words[12])
-		if err := errors.Join(err1, err2); err != nil {
-			return 0, 0, err
-		}
-		user, system = user+time.Duration(u)*tick, system+time.Duration(s)*tick
-	}
-	return user, system, nil
-}
-
-// memory is the memory of processes in bytes, of which a part that others share counts for
-// each in proportion; and that of all objects of the kernel, most of which sockets have here.
-func memory(pids ...int) (own, kernel int64, err error) {
-	for _, pid := range pids {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if err != nil {
-			return 0, 0, err
-		}
-		_, rest, _ := strings.Cut(string(text), "Pss:")
-		kib, err := strconv.ParseInt(strings.Fields(rest + " ?")[0], 10, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("/proc/%d/smaps_rollup: %w", pid, err)
-		}
-		own += kib << 10
-	}
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), "Slab:")
-	kib, err := strconv.ParseInt(strings.Fields(rest + " ?")[0], 10, 64)
-	return own, kib << 10, err
 }
 
 // close ends all processes.

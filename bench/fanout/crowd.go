@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/bench/internal/load"
 	"github.com/watchtide/watchtide/bench/internal/peers"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // inCrowd measures idle subscribers, in growing numbers.
@@ -15,7 +16,7 @@ func (b *bench) inCrowd(ctx context.Context, p peers.Peer) error {
 		if err := b.subscribe(1, load.Request{Bytes: b.server.Request}); err != nil {
 			return err
 		}
-		before, err := proportional(b.server.PIDs)
+		before, err := process.Proportional(b.server.PIDs...)
 		if err != nil {
 			return err
 		}
@@ -40,7 +41,7 @@ func (b *bench) inThree(ctx context.Context, p peers.Peer) error {
 		if err := b.subscribe(1, load.Request{Bytes: b.server.Several}); err != nil {
 			return err
 		}
-		before, err := proportional(b.server.PIDs)
+		before, err := process.Proportional(b.server.PIDs...)
 		if err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (b *bench) inThree(ctx context.Context, p peers.Peer) error {
 }
 
 // holdAll leaves all subscribers idle, with only the heartbeats.
-func (b *pairing) holdAll(ctx context.Context, before float64, n int) error {
+func (b *pairing) holdAll(ctx context.Context, before int64, n int) error {
 	earlier, err := b.loader.Stats()
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (b *pairing) holdAll(ctx context.Context, before float64, n int) error {
 	if err != nil {
 		return err
 	}
-	b.add("held: CPU %", 100*used.total().Seconds()/b.plan.hold.Seconds())
+	b.add("held: CPU %", 100*used.Total().Seconds()/b.plan.hold.Seconds())
 	b.add("held: lost", float64(s.Lost))
 	b.add("held: bytes/s each", float64(s.Since(earlier).Bytes)/float64(n)/b.plan.hold.Seconds())
 	return b.memory(ctx, "held: KiB", 0, before, n)

@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/bench/internal/load"
 	"github.com/watchtide/watchtide/bench/internal/load/child"
 	"github.com/watchtide/watchtide/bench/internal/peers"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // pairing is one fresh server and one load generator.
@@ -59,19 +60,21 @@ func (b *pairing) unharmed() error {
 	return err
 }
 
+func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
 func (b *pairing) add(figure string, value float64) { b.sheet.add(b.name, figure, value) }
 
 // cost returns the processor time of the server while do ran.
-func (b *pairing) cost(do func() error) (usage, error) {
-	before, err := processors(b.server.PIDs)
+func (b *pairing) cost(do func() error) (process.Usage, error) {
+	before, err := process.UsageOf(b.server.PIDs...)
 	if err != nil {
-		return usage{}, err
+		return process.Usage{}, err
 	}
 	if err := do(); err != nil {
-		return usage{}, err
+		return process.Usage{}, err
 	}
-	after, err := processors(b.server.PIDs)
-	return after.since(before), err
+	after, err := process.UsageOf(b.server.PIDs...)
+	return after.Since(before), err
 }
 
 // publish publishes n events of a size at once, stamped with the present time.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/bench/internal/load"
 	"github.com/watchtide/watchtide/bench/internal/load/child"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // progress is the state at the start of a phase.
@@ -19,7 +20,7 @@ type figures struct {
 	events  uint64 // delivered
 	lost    float64
 	took    time.Duration // until the last delivery
-	used    usage
+	used    process.Usage
 	latency child.Latency
 }
 
@@ -57,9 +58,9 @@ func (b *pairing) phase(ctx context.Context, publish func(*progress) (int, error
 // note records the figures.
 func (f figures) note(b *pairing, phase string) {
 	events := max(float64(f.events), 1)
-	b.add(phase+": user µs", microseconds(f.used.user)/events)
-	b.add(phase+": system µs", microseconds(f.used.system)/events)
-	b.add(phase+": µs", microseconds(f.used.total())/events)
+	b.add(phase+": user µs", microseconds(f.used.User)/events)
+	b.add(phase+": system µs", microseconds(f.used.System)/events)
+	b.add(phase+": µs", microseconds(f.used.Total())/events)
 	b.add(phase+": k/s", float64(f.events)/f.took.Seconds()/1000)
 	b.add(phase+": lost %", f.lost*100)
 	b.add(phase+": p50 ms", microseconds(f.latency.P50)/1000)

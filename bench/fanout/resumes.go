@@ -95,7 +95,7 @@ func (b *pairing) burst(ctx context.Context, request []byte, figure string) (loa
 		return load.Stats{}, err
 	}
 	b.add(figure+": s", time.Since(began).Seconds())
-	b.add(figure+": CPU s", used.total().Seconds())
+	b.add(figure+": CPU s", used.Total().Seconds())
 	s, err := b.loader.Stats()
 	if err != nil {
 		return load.Stats{}, err

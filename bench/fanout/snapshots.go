@@ -9,6 +9,7 @@ import (
 	"github.com/watchtide/watchtide/bench/internal/load"
 	"github.com/watchtide/watchtide/bench/internal/load/child"
 	"github.com/watchtide/watchtide/bench/internal/peers"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // inSnapshots measures a snapshot to one subscriber, and to many at once.
@@ -51,24 +52,24 @@ func (b *pairing) ask(ctx context.Context, n int, request []byte, figure string)
 	if err := sleep(ctx, b.plan.settle); err != nil {
 		return err
 	}
-	before, err := resident(b.server.PIDs)
+	before, err := process.Resident(b.server.PIDs...)
 	if err != nil {
 		return err
 	}
-	if err := forgetPeak(b.server.PIDs); err != nil {
+	if err := process.ForgetPeak(b.server.PIDs...); err != nil {
 		return err
 	}
 	used, err := b.cost(func() error { return b.answered(ctx, n) })
 	if err != nil {
 		return err
 	}
-	memory, err := peak(b.server.PIDs)
+	memory, err := process.PeakResident(b.server.PIDs...)
 	if err != nil {
 		return err
 	}
-	b.add(figure+": CPU s", used.total().Seconds())
-	b.add(figure+": peak MiB", memory/1024)
-	b.add(figure+": growth MiB", (memory-before)/1024)
+	b.add(figure+": CPU s", used.Total().Seconds())
+	b.add(figure+": peak MiB", mebibytes(memory))
+	b.add(figure+": growth MiB", mebibytes(memory-before))
 	return b.noteAnswers(n, figure)
 }
 

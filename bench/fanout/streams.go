@@ -8,6 +8,7 @@ import (
 	"github.com/watchtide/watchtide/bench/internal/load"
 	"github.com/watchtide/watchtide/bench/internal/load/child"
 	"github.com/watchtide/watchtide/bench/internal/peers"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // sampled is the share of connections whose latency is measured: one in so many.
@@ -25,8 +26,8 @@ func (b *bench) inStreams(ctx context.Context, p peers.Peer) error {
 				return err
 			}
 		}
-		memory, err := peak(b.server.PIDs)
-		b.add("peak MiB", memory/1024)
+		memory, err := process.PeakResident(b.server.PIDs...)
+		b.add("peak MiB", mebibytes(memory))
 		return err
 	})
 }
@@ -66,7 +67,7 @@ func (b *pairing) alone(ctx context.Context) error {
 
 // connect measures the cost of connecting, and the memory of connections.
 func (b *pairing) connect(ctx context.Context) error {
-	before, err := proportional(b.server.PIDs)
+	before, err := process.Proportional(b.server.PIDs...)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (b *pairing) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.add("connect µs", microseconds(used.total())/float64(n))
+	b.add("connect µs", microseconds(used.Total())/float64(n))
 	if err := b.memory(ctx, "idle KiB", b.plan.settle, before, n); err != nil {
 		return err
 	}
@@ -91,12 +92,12 @@ func (b *pairing) connect(ctx context.Context) error {
 }
 
 // memory records how much more than before each of n connections holds.
-func (b *pairing) memory(ctx context.Context, figure string, wait time.Duration, before float64, n int) error {
+func (b *pairing) memory(ctx context.Context, figure string, wait time.Duration, before int64, n int) error {
 	if err := sleep(ctx, wait); err != nil {
 		return err
 	}
-	after, err := proportional(b.server.PIDs)
-	b.add(figure, (after-before)/float64(n))
+	after, err := process.Proportional(b.server.PIDs...)
+	b.add(figure, float64(after-before)/1024/float64(n))
 	return err
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,13 +8,14 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // measurement covers the time since its start.
 type measurement struct {
 	began           time.Time
 	pid             int
-	user, system    float64
+	before          process.Usage
 	rest, pages     int // KiB of memory, pages of all TCP sockets of the system
 	peak, mostPages int
 	lastLook        time.Time
@@ -25,7 +25,7 @@ func measureFrom(g *gatewayProcess) *measurement {
 	m := &measurement{pid: g.cmd.Process.Pid}
 	m.rest, m.pages = m.memory(), tcpPages()
 	m.peak, m.mostPages = m.rest, m.pages
-	m.user, m.system = m.cpu()
+	m.before = m.used()
 	m.began = time.Now()
 	return m
 }
@@ -42,35 +42,24 @@ func (m *measurement) sample() {
 
 func (m *measurement) print(s load.Stats) {
 	took := time.Since(m.began)
-	user, system := m.cpu()
+	used := m.used().Since(m.before)
 	m.lastLook = time.Time{}
 	m.sample()
 	fmt.Printf("%.2f s, %.0f MiB sent, CPU %.2f s user %.2f s system, memory %d MiB before, at most %d MiB more, TCP buffers of both sides at most %d MiB\n",
-		took.Seconds(), float64(s.Bytes)/(1<<20), user-m.user, system-m.system,
+		took.Seconds(), float64(s.Bytes)/(1<<20), used.User.Seconds(), used.System.Seconds(),
 		m.rest>>10, (m.peak-m.rest)>>10, (m.mostPages-m.pages)>>8)
 }
 
-// cpu returns the seconds of processor time that the gateway has used; see
-// proc_pid_stat(5).
-func (m *measurement) cpu() (user, system float64) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.pid))
-	if err != nil {
-		return 0, 0
-	}
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+2:]))
-	const hertz = 100
-	return float64(number(f[11])) / hertz, float64(number(f[12])) / hertz
+// used is the processor time of the gateway so far.
+func (m *measurement) used() process.Usage {
+	u, _ := process.UsageOf(m.pid)
+	return u
 }
 
 // memory is the resident memory of the gateway in KiB.
 func (m *measurement) memory() int {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.pid))
-	_, rest, _ := strings.Cut(string(b), "VmRSS:")
-	f := strings.Fields(rest)
-	if len(f) == 0 {
-		return 0
-	}
-	return number(f[0])
+	n, _ := process.Resident(m.pid)
+	return int(n >> 10)
 }
 
 // tcpPages is the memory of all TCP sockets of the system, in pages of 4 KiB; see

@@ -8,13 +8,10 @@ import (
 )
 
 // errLinux is the error of what is read on Linux only.
-var errLinux = errors.New("processor time and memory are read on Linux only")
+var errLinux = errors.New("processor time is read on Linux only")
 
 // CPU fails here.
 func (g *Gateway) CPU() (time.Duration, error) { return 0, errLinux }
 
 // CPU fails here.
 func CPU() (time.Duration, error) { return 0, errLinux }
-
-// PeakMemory fails here.
-func (g *Gateway) PeakMemory() (int64, error) { return 0, errLinux }
