@@ -99,6 +99,12 @@ func TestViewFlagsAreSent(t *testing.T) {
 			}
 		})
 	}
+	t.Run("what comes first", func(t *testing.T) {
+		code, _, stderr := command(t, "watch", "a", "b", "--first", `x,"y,z"`, "--first", "q", "--server", s.URL)
+		if got, want := s.last(), (url.Values{"first.a": {`x,"y,z",q`}, "digest": {"1"}, "resume": {"digest"}}).Encode(); code != 0 || got != want {
+			t.Errorf("exit code %d: %s\nasked %s\nwant  %s", code, stderr, got, want)
+		}
+	})
 	t.Run("several watches", func(t *testing.T) {
 		code, _, stderr := command(t, "watch", "a", "b", "--filter", "value.n > 1", "--server", s.URL)
 		if got, want := s.last(), "digest=1&filter.a=value.n+%3E+1&filter.b=value.n+%3E+1&resume=digest"; code != 0 || got != want {

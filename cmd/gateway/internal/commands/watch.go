@@ -20,6 +20,7 @@ type watchOptions struct {
 	clientOptions
 	until   string
 	maxRate string
+	first   []string
 	waitFor string
 	timeout time.Duration
 
@@ -43,6 +44,7 @@ const watchExample = `  watchtide watch processes
   watchtide watch services --labels 'app in (web, shop)' --fields state,node
   watchtide watch services --filter 'value.state != "passing"'
   watchtide watch services --order=-cpu_percent --limit=20
+  watchtide watch services --first web,shop | jq -c 'select(.type == "upsert")'
   watchtide watch services --wait-for 'count > 3' --timeout 60s
   watchtide watch services --wait-for 'resources.exists(k, resources[k].state == "ready")'
   watchtide watch services --wait-for '"web" in resources && resources["web"].replicas >= 2'`
@@ -98,6 +100,7 @@ reset only what differs.
 	connect.RegisterWindow(c, &o.view)
 	c.Flags().StringVar(&o.until, "until", "", "end_of_snapshot: end when each watch is complete")
 	c.Flags().StringVar(&o.maxRate, "max-rate", "", "have changes at most so often, of each resource the newest: a `RATE` such as 2/s or 10/m")
+	connect.RegisterFirst(c, &o.first)
 	c.Flags().StringVar(&o.waitFor, "wait-for", "", "end when the `CEL` expression is true")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "end after this `TIME`, such as 60s, with exit code 3")
 	c.Flags().BoolVar(&o.changesOnly, "changes-only", false, "print changes only, not the state that they begin with")
@@ -132,6 +135,9 @@ func (o *watchOptions) check(watches []string) error {
 		if slices.Contains(watches[:i], w) {
 			return usageError("watch %q is named twice", w)
 		}
+	}
+	if len(o.first) > 0 && o.changesOnly {
+		return usageError("--first is for the state at the beginning, which --changes-only leaves out: want one of them")
 	}
 	if err := o.hook.Check(); err != nil {
 		return codedError{exitUsage, err}
@@ -199,6 +205,9 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	options := []client.WatchOption{client.And(names[1:]...), o.view, client.From(from)}
 	if o.maxRate != "" {
 		options = append(options, client.MaxRate(o.maxRate))
+	}
+	if len(o.first) > 0 {
+		options = append(options, client.First(o.first...))
 	}
 	if o.until != "" {
 		options = append(options, client.UntilEndOfSnapshot())

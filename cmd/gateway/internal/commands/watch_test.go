@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -107,6 +108,22 @@ func TestWatchHasAMaxRate(t *testing.T) {
 	}
 	code, _, stderr := command(t, "watch", "notes", "--server", g.url(), "--max-rate", "2/h")
 	if code == 0 || !strings.Contains(stderr, `max_rate is "2/h": want a number of times for each second or minute`) {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
+// TestWatchHasKeysFirst checks that they come before all others, and once more at their places.
+func TestWatchHasKeysFirst(t *testing.T) {
+	g := serve(t)
+	for _, key := range []string{"a", "b", "c"} {
+		g.put(key, `1`)
+	}
+	code, stdout, _ := command(t, "watch", "notes", "--server", g.url(), "--until", "end_of_snapshot", "--first", "c", "-o", "jsonpath={.key}")
+	if got := strings.Fields(stdout); code != 0 || len(got) != 4 || got[0] != "c" || !slices.Contains(got[1:], "c") {
+		t.Errorf("exit code %d, keys %q", code, got)
+	}
+	code, _, stderr := command(t, "watch", "notes", "--server", g.url(), "--first", "c", "--changes-only")
+	if code != exitUsage || !strings.Contains(stderr, "--first is for the state at the beginning, which --changes-only leaves out") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }

@@ -44,6 +44,12 @@ func RegisterNarrowing(c *cobra.Command, v *client.View) {
 	}
 }
 
+// RegisterFirst adds the flag --first to a command, which sets keys.
+func RegisterFirst(c *cobra.Command, keys *[]string) {
+	c.Flags().Var((*keysFlag)(keys), "first", "have these `KEYS` of the first watch before all others, with commas between them; they come again at their places")
+	_ = c.RegisterFlagCompletionFunc("first", cobra.NoFileCompletions)
+}
+
 // keysFlag is a flag with keys, which may be repeated.
 type keysFlag []string
 
