@@ -133,6 +133,8 @@ interface View<V = unknown> extends Freshness {
     readonly revision: string;
     /** When `resources` were last found to be what the gateway has, by its digest, in ms as of `Date.now`; missing before. */
     readonly verifiedAt?: number;
+    /** Before the first snapshot: the resources with the keys that were to come first, when they have come. */
+    readonly first?: ReadonlyMap<string, Resource<V>>;
     /** Of a window, as it was last said. */
     readonly place?: Place;
     /** How often changes are sent at most, such as `2/s`; missing without such a bound, and without a connection. */
@@ -363,6 +365,8 @@ interface Snapshot<V = unknown> {
 interface Definition {
     /** Only keys that begin with it. */
     readonly prefix?: string;
+    /** Exactly these keys, 1,000 at most. In a text there are commas between them, and a key with a comma is in double quotes. */
+    readonly keys?: string | readonly string[];
     /** Only resources whose labels match a selector in the syntax of Kubernetes: `app=web,!legacy`. */
     readonly labels?: string;
     /** Only resources for which an expression in CEL is true: `value.state != "passing"`. */
@@ -387,7 +391,11 @@ interface Definition {
 type WatchSpec<Name extends string = string> = Name | ({
     readonly watch: Name;
     readonly initial?: Snapshot | undefined;
+    readonly first?: First | undefined;
 } & Definition);
+
+/** The keys of the resources that come before all others, 1,000 at most, as in `keys`: `first` of a view has them until the first snapshot is complete. */
+type First = string | readonly string[];
 
 /** Called when what a store shows was found to be what the gateway has, by its digest. repaired: how many resources differed before. */
 type OnVerify = (store: Store, found: {
@@ -404,6 +412,7 @@ type OnVerify = (store: Store, found: {
 declare class Store<V = unknown> implements Readable<V> {
     #private;
     readonly watch: string;
+    private readonly keysFirst;
     private readonly onVerify?;
     /** The current view: the same object until something in it changes. */
     get view(): View<V>;
@@ -563,7 +572,7 @@ interface Session {
 /** What is counted, and by which fields. */
 type CountOptions<Name extends string = string> = {
     readonly watch: Name;
-} & Pick<Definition, 'prefix' | 'labels' | 'filter' | 'sum'> & Required<Pick<Definition, 'by'>>;
+} & Pick<Definition, 'prefix' | 'keys' | 'labels' | 'filter' | 'sum'> & Required<Pick<Definition, 'by'>>;
 
 /** The resources with the same values of the fields of `by`. The same object until something in it changes. */
 interface CountedGroup {
@@ -1096,7 +1105,7 @@ interface LiveWindow<V = unknown> {
 }
 
 /** What changes when a window moves. Another filter or another order may take any resource in or out. */
-type Move = Pick<Definition, 'offset' | 'after' | 'limit' | 'order' | 'prefix' | 'labels' | 'filter'>;
+type Move = Pick<Definition, 'offset' | 'after' | 'limit' | 'order' | 'prefix' | 'keys' | 'labels' | 'filter'>;
 
 /**
  * Returns where a window should begin for some places, so that it has as many on both sides of them; undefined while it has

@@ -46,6 +46,24 @@ export function scenariosOf({ watch, RefusedError }, place) {
       for (const key of Object.keys(values)) await erase('notes', key);
     },
 
+    async 'exactly some keys, and some before all others'() {
+      for (const key of ['k1', 'k,"2"', 'k3']) await put('notes', key, key);
+      const tide = follow([
+        { watch: 'notes', keys: ['k,"2"', 'k1', 'k4'] },
+        { watch: 'notes', first: ['k3', 'k,"2"'] },
+      ]);
+      const some = tide.store({ watch: 'notes', keys: ['k1', 'k,"2"', 'k4'] });
+      const all = tide.store('notes');
+      const seen = [];
+      all.subscribe(({ first }) => first && seen.push([...first.keys()].sort().join()));
+      await until(some, ({ state, resources }) => state === 'in_sync' && resources.size === 2);
+      await put('notes', 'k4', 4);
+      await until(some, ({ resources }) => resources.get('k4')?.value === 4);
+      await until(all, ({ resources }) => resources.has('k4'));
+      if (seen.some((keys) => keys !== 'k,"2",k3')) throw new Error(`first were ${seen}`); // none, if all came at once
+      for (const key of ['k1', 'k,"2"', 'k3', 'k4']) await erase('notes', key);
+    },
+
     async 'several watches, one of which comes later and one of which leaves'() {
       await put('notes', 'n', 1);
       await put('tasks', 't', 2);

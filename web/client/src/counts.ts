@@ -13,7 +13,7 @@ export type { DerivedView } from './derived.js';
 /** What is counted, and by which fields. */
 export type CountOptions<Name extends string = string> = { readonly watch: Name } & Pick<
   Definition,
-  'prefix' | 'labels' | 'filter' | 'sum'
+  'prefix' | 'keys' | 'labels' | 'filter' | 'sum'
 > &
   Required<Pick<Definition, 'by'>>;
 

@@ -82,6 +82,9 @@ export class Replica<V = unknown> {
   #loading = true;
   #skipping: boolean | undefined;
 
+  /** Before there has been a consistent state: the resources that were asked for first. */
+  first: ReadonlyMap<string, Resource<V>> | undefined;
+
   /** Where what is shown is among the resources that it is a window of. */
   place: Place | undefined;
   #place: Place | undefined; // of what is staged
@@ -96,7 +99,11 @@ export class Replica<V = unknown> {
   #keys = new Set<string>();
   #replaced = false;
 
-  constructor(initial?: Snapshot) {
+  /** hasFirst: the resources up to the first id after a reset were asked for. */
+  constructor(
+    initial?: Snapshot,
+    private readonly hasFirst = false,
+  ) {
     this.#map = new Map(initial?.resources.map((resource) => [mapKey(resource), this.#known(resource as HashedResource<V>)]));
     this.#shownDigest = this.#digest.copy();
     this.shown = new ReadOnly(this.#map);
@@ -176,6 +183,7 @@ export class Replica<V = unknown> {
     while (n < this.#covered && !this.differs) this.#stage(this.#uncommitted[n++]!);
     this.#uncommitted = this.#uncommitted.slice(n);
     this.#covered -= n;
+    if (this.hasFirst && !this.complete && this.#staged.size) this.first ??= new Map(this.#staged as Map<string, Resource<V>>);
     if (!this.inconsistent) this.#show();
   }
 
@@ -208,6 +216,7 @@ export class Replica<V = unknown> {
     switch (event.type) {
       case 'reset':
         this.#staged = new Map();
+        this.first = undefined;
         this.#digest = new Digest();
         this.#replacing = this.#loading = true;
         this.#skipping = false;
@@ -282,6 +291,7 @@ export class Replica<V = unknown> {
     this.place = this.#place;
     this.#shownDigest = this.#digest.copy();
     this.complete = true;
+    this.first = undefined;
     if (this.#proved === undefined) return;
     this.verifiedAt = this.#proved;
     this.#newlyVerified = true;

@@ -14,6 +14,13 @@ const narrowMs = 30_000;
 
 type RawWatches = Watches<Record<string, string>>;
 
+/** What a stream comes with. */
+export interface Beginning {
+  readonly snapshot?: RawSnapshot | undefined;
+  /** The keys of what comes before all others; empty: none. */
+  readonly first?: string;
+}
+
 /** What of a watch is shared: everything that defines it except for the prefix of its keys. Windows and counts have their own. */
 export type SharedSpec = { readonly watch: string } & Definition;
 
@@ -59,12 +66,12 @@ export class SharedWatch {
    * would take two connections. If nothing is known yet, it goes on from the snapshot that the
    * stream comes with.
    */
-  subscribe(prefix: string, listener: (changes: Changes) => void, snapshot?: RawSnapshot): () => void {
+  subscribe(prefix: string, listener: (changes: Changes) => void, { snapshot, first }: Beginning = {}): () => void {
     const wide = this.#prefix === undefined ? prefix : commonPrefix(this.#prefix, prefix);
     if (wide !== this.#prefix && !this.idle) this.tide.remove(this.#followed);
     this.#prefix = wide;
     const initial = wide === prefix ? snapshot : undefined;
-    this.#setStore(this.tide.add({ ...this.#followed, initial }));
+    this.#setStore(this.tide.add({ ...this.#followed, initial, first }));
     this.#listeners.set(listener, prefix);
     this.#narrowLater();
     return () => {

@@ -43,9 +43,10 @@ export class Store<V = unknown> implements Readable<V> {
     readonly query: string,
     connection: ConnectionState,
     initial?: Snapshot,
+    private readonly keysFirst = '',
     private readonly onVerify?: OnVerify,
   ) {
-    const replica = (this.#replica = new Replica<V>(initial));
+    const replica = (this.#replica = new Replica<V>(initial, keysFirst !== ''));
     this.#position = this.initial = ownPosition(watch, initial?.position);
     this.#view = {
       ...connection,
@@ -84,6 +85,12 @@ export class Store<V = unknown> implements Readable<V> {
    */
   subscribe(run: Listener<V>): () => void {
     return this.#listeners.add(run, this.#view, added(this.resources));
+  }
+
+  /** @internal What a request for the watch has besides its query: the keys that come first. */
+  get beginning(): string {
+    const { watch, keysFirst } = this;
+    return keysFirst && !this.#replica.complete ? `&${new URLSearchParams({ [`first.${watch}`]: keysFirst })}` : '';
   }
 
   /** @internal What is shown, in step with the position also while listeners are called. */
@@ -189,13 +196,14 @@ export class Store<V = unknown> implements Readable<V> {
 
   #current(connection: ConnectionState): View<V> {
     if (this.#renewing && connection.state === 'open') return this.#view;
-    const { shown, revision, place } = this.#replica;
+    const { shown, revision, place, first } = this.#replica;
     const verifiedAt = this.#replica.verifiedAt ?? verifiedBefore(this.#status, this.#view);
     return {
       ...freshness(this.#replica, connection, this.#status, this.#view),
       resources: shown,
       revision,
       ...(verifiedAt && { verifiedAt }),
+      ...(first && { first }),
       ...(place && { place }),
       ...(connection.maxRate && { maxRate: connection.maxRate }),
     };

@@ -48,7 +48,8 @@ export class Stores {
   request(maxRate?: string): string {
     this.#requested = new Map(this.#wanted);
     this.#maxRate = maxRate;
-    return this.query + (maxRate ? `&max_rate=${maxRate}` : '');
+    const beginnings = [...this.#wanted.values()].map(({ beginning }) => beginning).join('');
+    return this.query + beginnings + (maxRate ? `&max_rate=${maxRate}` : '');
   }
 
   /** The newest request is for exactly these watches, in any order. */
@@ -89,8 +90,8 @@ export class Stores {
   }
 
   /** Adds a watch that it does not have, and returns its store. */
-  add({ watch, query, initial }: CanonicalSpec): Store {
-    const store = this.#parked.get(query) ?? new Store(watch, query, this.connection, initial, this.onVerify);
+  add({ watch, query, initial, first }: CanonicalSpec): Store {
+    const store = this.#parked.get(query) ?? new Store(watch, query, this.connection, initial, first, this.onVerify);
     this.#parked.delete(query);
     store.added = 0; // it may have been removed
     this.#wanted.set(watch, store);

@@ -2,6 +2,7 @@ import type { RawSnapshot } from './initial_snapshots.js';
 import type { BookmarkEvent, DeleteEvent, EndOfSnapshotEvent, ResetEvent } from './protocol.js';
 import type { Changes, Place } from './replica.js';
 import type { SharedWatch } from './shared_watch.js';
+import { keysOf } from './spec.js';
 import type { HubStatusEvent, View } from './view.js';
 
 /** From where a tab follows a watch. */
@@ -10,6 +11,8 @@ export interface SubscriptionStart {
   readonly lastEventId: string;
   /** What the tab shows, if it is not from a hub. */
   readonly snapshot?: RawSnapshot | undefined;
+  /** The keys of what the tab is to have before all others; empty: none. */
+  readonly first: string;
 }
 
 /** One watch of a stream to a tab: what the tab has received of it, and what it has not. */
@@ -19,6 +22,8 @@ export class Subscription {
   private readonly prefix: string;
   /** The position of the tab after the last events; empty before the first snapshot. */
   position = '';
+  readonly #first: readonly string[]; // the keys that are to come first
+  #firstSent: View['first']; // what was sent of them
   #snapshotDue: boolean; // a snapshot is to be sent
   #resumeEndDue: boolean; // or the end of a resume
   #changed: Set<string>; // or these keys
@@ -26,7 +31,7 @@ export class Subscription {
 
   constructor(
     readonly shared: SharedWatch,
-    { prefix, lastEventId, snapshot }: SubscriptionStart,
+    { prefix, lastEventId, snapshot, first }: SubscriptionStart,
     onChange: () => void,
   ) {
     this.prefix = prefix;
@@ -34,7 +39,8 @@ export class Subscription {
       this.#add(changes);
       onChange();
     };
-    this.unsubscribe = shared.subscribe(prefix, listener, snapshot);
+    this.unsubscribe = shared.subscribe(prefix, listener, { snapshot, first });
+    this.#first = keysOf(first);
     const keys = snapshot && shared.isAt(snapshot.position) ? new Set<string>() : shared.since(lastEventId, prefix);
     this.mode = keys ? 'resume' : 'snapshot';
     this.#snapshotDue = !keys;
@@ -66,16 +72,39 @@ export class Subscription {
     return this.#snapshotDue && this.shared.view.revision !== '';
   }
 
+  // The resources that are to come first are there, and nothing else yet.
+  get #hasFirst(): boolean {
+    const { first, revision } = this.shared.view;
+    return this.#snapshotDue && revision === '' && this.#first.length > 0 && first !== undefined && first !== this.#firstSent;
+  }
+
+  /** The tab has been sent what comes first, and not the snapshot. */
+  get begun(): boolean {
+    return this.#snapshotDue && this.#firstSent !== undefined;
+  }
+
   /** There is something to send besides changes of resources. */
   get urgent(): boolean {
     const sent = this.#sent;
-    return this.hasSnapshot || this.#resumeEndDue || !sent || freshness.some((field) => sent[field] !== this.shared.view[field]);
+    return (
+      this.hasSnapshot ||
+      this.#hasFirst ||
+      this.#resumeEndDue ||
+      !sent ||
+      freshness.some((field) => sent[field] !== this.shared.view[field])
+    );
   }
 
   /** Takes the events that the tab has not received yet, which make one consistent change. */
   takeEvents(): string[] {
     const { view } = this.shared;
-    const lines = this.hasSnapshot ? this.#snapshot(view) : this.#snapshotDue ? [] : this.#changes(view);
+    const lines = this.hasSnapshot
+      ? this.#snapshot(view)
+      : this.#hasFirst
+        ? this.#beginning(view)
+        : this.#snapshotDue
+          ? []
+          : this.#changes(view);
     const { state, since, reason, revision, verifiedAt, place } = view;
     const sent = this.#sent;
     if (!sent || told.some((field) => sent[field] !== view[field])) lines.push(statusLine(this.watch, view));
@@ -87,6 +116,12 @@ export class Subscription {
   #add(changes: Changes): void {
     this.#snapshotDue ||= changes.replaced;
     for (const key of changes.keys) this.#changed.add(key);
+  }
+
+  #beginning({ first }: View<string>): string[] {
+    this.#firstSent = first;
+    const values = this.#first.flatMap((key) => (this.#includes(key) && first?.get(key)?.value) || []);
+    return [line<ResetEvent>({ type: 'reset', watch: this.watch, reason: 'initial' }), ...values];
   }
 
   #snapshot({ resources, revision, place }: View<string>): string[] {

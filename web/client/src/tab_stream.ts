@@ -51,12 +51,12 @@ export class TabStream {
   ) {
     const parameters = new URLSearchParams(query);
     this.#intervalMs = intervalOf(parameters.get('max_rate'));
-    this.#subscriptions = specsOf(parameters).map(({ prefix: asked, ...rest }) => {
+    this.#subscriptions = specsOf(parameters).map(({ prefix: asked, first, ...rest }) => {
       const { query } = canonical({ ...rest, prefix: asked });
       const snapshot = snapshots.find((one) => one.query === query);
       // What a window has depends on the prefix, and so do counts: they are not narrowed here.
       const [spec, prefix] = rest.order || rest.by ? [{ ...rest, prefix: asked }, ''] : [rest, asked];
-      return new Subscription(hub.follow(spec), { prefix, lastEventId, snapshot }, () => this.#schedule());
+      return new Subscription(hub.follow(spec), { prefix, lastEventId, snapshot, first }, () => this.#schedule());
     });
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));
     this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];
@@ -130,7 +130,8 @@ export class TabStream {
     this.#snapshotId = snapshot && (this.#position || '-');
     const events = snapshot ? snapshot.takeEvents() : this.#subscriptions.flatMap((subscription) => subscription.takeEvents());
     this.#lines = this.#hello.splice(0).concat(events);
-    this.#id = this.#position;
+    // What comes first has no position, and an id all the same, which completes it.
+    this.#id = this.#position || (this.#subscriptions.some(({ begun }) => begun) ? '-' : '');
     this.#sent = 0;
     if (this.#lines.length) this.#filledAt = performance.now();
   }

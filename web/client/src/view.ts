@@ -42,6 +42,8 @@ export interface View<V = unknown> extends Freshness {
   readonly revision: string;
   /** When `resources` were last found to be what the gateway has, by its digest, in ms as of `Date.now`; missing before. */
   readonly verifiedAt?: number;
+  /** Before the first snapshot: the resources with the keys that were to come first, when they have come. */
+  readonly first?: ReadonlyMap<string, Resource<V>>;
   /** Of a window, as it was last said. */
   readonly place?: Place;
   /** How often changes are sent at most, such as `2/s`; missing without such a bound, and without a connection. */

@@ -17,7 +17,7 @@ export type WindowOptions<Name extends string = string> = { readonly watch: Name
   Required<Pick<Definition, 'order' | 'limit'>>;
 
 /** What changes when a window moves. Another filter or another order may take any resource in or out. */
-export type Move = Pick<Definition, 'offset' | 'after' | 'limit' | 'order' | 'prefix' | 'labels' | 'filter'>;
+export type Move = Pick<Definition, 'offset' | 'after' | 'limit' | 'order' | 'prefix' | 'keys' | 'labels' | 'filter'>;
 
 /** A window at one moment: a new object whenever anything in it changes. */
 export interface WindowView<V = unknown> extends DerivedView, Place {

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { keysOf } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { type Watches, watch } from '../src/watch.js';
 import { endOfSnapshot, hello, pass, reset, Server, upsert } from './server.js';
@@ -102,7 +103,7 @@ function derivedOf(states: Map<string, State>, name: string, revision: string, s
 
 function narrowed(upstream: State, spec: Spec): State {
   const { prefix, keys, labels, filter, fields } = spec;
-  const wanted = (key: string) => key.startsWith(prefix) && (keys.length === 0 || keys.includes(key));
+  const wanted = (key: string) => key.startsWith(prefix) && (keys === '' || keysOf(keys).includes(key));
   const mine = sorted(
     [...upstream].filter(([key, value]) => wanted(key) && meanings[labels]!(value) && meanings[filter]!(value)),
     spec,
@@ -150,7 +151,8 @@ function specOf({ request: { searchParams } }: Client, watch: string) {
   return {
     watch,
     prefix: of('prefix'),
-    keys: [...of('keys').matchAll(/"((?:[^"]|"")*)"|[^,]+/g)].map(([all, quoted]) => quoted?.replaceAll('""', '"') ?? all),
+    keys: of('keys'),
+    first: of('first'),
     labels: of('labels'),
     filter: of('filter'),
     fields: of('fields'),
