@@ -17,7 +17,8 @@ export class Upstream {
     return upstream;
   }
 
-  fill = (watch, rows, bytes = 300) => this.#order('fill', { watch, rows, bytes });
+  /** kind: what the rows are; service instances unless it is `node`. */
+  fill = (watch, rows, bytes = 300, kind = '') => this.#order('fill', { watch, rows, bytes, kind });
   change = (watch, per_second) => this.#order('change', { watch, per_second });
   put = (watch, key, value) => this.#order('put', { watch, key, value });
   delete = (watch, key) => this.#order('delete', { watch, key });

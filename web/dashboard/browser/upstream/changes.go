@@ -15,6 +15,7 @@ type changes struct {
 	watch  string
 	rows   int
 	bytes  int
+	value  func(i, changes, size int, now time.Time) []byte
 
 	// Owned by run, and by fill before it.
 	made int
@@ -24,16 +25,24 @@ type changes struct {
 }
 
 // fill writes rows, replacing earlier ones. The watch starts even with no rows.
-func (s *server) fill(ctx context.Context, watch string, rows, bytes int) error {
+func (s *server) fill(ctx context.Context, o order) error {
+	value := row
+	switch o.Kind {
+	case "":
+	case "node":
+		value = node
+	default:
+		return fmt.Errorf("kind %q: want node, or nothing for service instances", o.Kind)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.changes[watch]; c != nil {
+	if c := s.changes[o.Watch]; c != nil {
 		c.halt()
 	}
-	c := &changes{server: s, watch: watch, rows: rows, bytes: bytes}
-	s.changes[watch] = c
-	s.store.Writer(watch)
-	for i := range rows {
+	c := &changes{server: s, watch: o.Watch, rows: o.Rows, bytes: o.Bytes, value: value}
+	s.changes[o.Watch] = c
+	s.store.Writer(o.Watch)
+	for i := range o.Rows {
 		if err := c.put(ctx, i, 0); err != nil {
 			return err
 		}
@@ -94,6 +103,6 @@ func (c *changes) run(ctx context.Context, perSecond int) {
 }
 
 func (c *changes) put(ctx context.Context, i, version int) error {
-	_, _, err := c.server.store.Writer(c.watch).Put(ctx, stream.PutRequest{Key: key(i), Value: row(i, version, c.bytes, time.Now())})
+	_, _, err := c.server.store.Writer(c.watch).Put(ctx, stream.PutRequest{Key: key(i), Value: c.value(i, version, c.bytes, time.Now())})
 	return err
 }

@@ -15,6 +15,8 @@ type order struct {
 	// Rows is the number of resources, each of Bytes bytes.
 	Rows  int `json:"rows"`
 	Bytes int `json:"bytes"`
+	// Kind is what the rows are: "" for service instances, "node" for nodes of Kubernetes.
+	Kind string `json:"kind"`
 	// PerSecond is how many of them change.
 	PerSecond int `json:"per_second"`
 }
@@ -34,7 +36,7 @@ func control(s *server) http.Handler {
 			}
 		})
 	}
-	handle("POST /fill", func(r *http.Request, o order) error { return s.fill(r.Context(), o.Watch, o.Rows, o.Bytes) })
+	handle("POST /fill", func(r *http.Request, o order) error { return s.fill(r.Context(), o) })
 	handle("POST /change", func(_ *http.Request, o order) error { return s.change(o.Watch, o.PerSecond) })
 	handle("POST /put", func(r *http.Request, o order) error {
 		_, _, err := s.store.Writer(o.Watch).Put(r.Context(), stream.PutRequest{Key: o.Key, Value: o.Value})
