@@ -194,6 +194,11 @@ bench-browser: browser-modules ## compare the dashboard with TanStack Table, AG 
 	@$(call INSTALL,web/dashboard/browser/bench/peers) && node build.mjs
 	@$(BROWSER) npm run --silent bench -- $(ARGS)
 
+.PHONY: bench-kubelets
+bench-kubelets: browser-modules ## measure what 1,300 nodes of 12 kB that change twice a second leave of a page, in a real browser; about two minutes (MINUTES=60: an hour for each page, PAGES=auto,window: only these, SLOWDOWN=4: with a slower CPU)
+	@$(BROWSER) $(if $(MINUTES),WATCHTIDE_MINUTES=$(MINUTES)) $(if $(PAGES),WATCHTIDE_PAGES=$(PAGES)) $(if $(SLOWDOWN),WATCHTIDE_SLOWDOWN=$(SLOWDOWN)) \
+		node --test --test-reporter=spec scenarios/kubelets.mjs
+
 # The scenarios import their own modules, and the built client.
 .PHONY: browser-modules
 browser-modules:

@@ -918,7 +918,7 @@ declare const query: <V>(store: Readable<V>, options?: QueryOptions<V>) => Query
 
 /**
  * Chooses the rate from what the page can take: `watch(url, { maxRate: autoRate })`. There is no bound at first. If frames are
- * late while changes arrive, it takes half of the rate, down to one a second, and the next higher one when frames have been
+ * late while changes arrive, it takes half of the rate, down to one each five seconds, and the next higher one when frames have been
  * in time for some seconds. A hidden tab gets changes every five seconds. Where there is no page, as in Node, there is no bound.
  */
 declare const autoRate: (chosen: () => void) => RateControl;

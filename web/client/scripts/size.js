@@ -10,16 +10,16 @@ import { build } from 'esbuild';
 const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
 
 const budgets = [
-  { name: 'core', limit: 12_300, code: core },
-  { name: 'all of the main entry point', limit: 12_950, code: `export * from './index.js'` },
+  { name: 'core', limit: 12_400, code: core },
+  { name: 'all of the main entry point', limit: 13_050, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
-    limit: 12_550,
+    limit: 12_650,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useWatch } from './react.js'`,
   },
   {
     name: 'core and useResource',
-    limit: 12_950,
+    limit: 13_050,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useResource } from './react.js'`,
   },
   { name: 'React: all hooks, `hydrating`, alone', limit: 3_100, code: `export * from './react.js'` },
@@ -29,17 +29,17 @@ const budgets = [
   { name: 'TanStack DB: `watchCollectionOptions`, alone', limit: 1_500, code: `export * from './tanstack_db.js'` },
   {
     name: 'core and authenticated',
-    limit: 14_200,
+    limit: 14_300,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './auth.js'`,
   },
   {
     name: 'core and reportDelivery',
-    limit: 12_800,
+    limit: 12_900,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './delivery.js'`,
   },
   {
     name: 'core and watchShared',
-    limit: 19_700,
+    limit: 19_800,
     code: `export { RefusedError, NotAStreamError } from './index.js'; export { watchShared } from './shared.js'`,
   },
   { name: 'the worker that tabs share', limit: 17_400, code: `export { serveTabs } from './shared.js'` },

@@ -3,7 +3,7 @@ import type { RateControl } from './rate_control.js';
 export type { RateChooser, RateControl } from './rate_control.js';
 
 // The rates of a page that is shown, each about half of the one before.
-const rates = [undefined, '10/s', '5/s', '2/s', '1/s'];
+const rates = [undefined, '10/s', '5/s', '2/s', '1/s', '30/m', '12/m'];
 const hiddenRate = '12/m';
 
 // The time between two rates. It is also the time after which a tab counts as hidden.
@@ -21,7 +21,7 @@ const soonMs = 10_000;
 
 /**
  * Chooses the rate from what the page can take: `watch(url, { maxRate: autoRate })`. There is no bound at first. If frames are
- * late while changes arrive, it takes half of the rate, down to one a second, and the next higher one when frames have been
+ * late while changes arrive, it takes half of the rate, down to one each five seconds, and the next higher one when frames have been
  * in time for some seconds. A hidden tab gets changes every five seconds. Where there is no page, as in Node, there is no bound.
  */
 export const autoRate = (chosen: () => void): RateControl => new AutoRate(chosen);

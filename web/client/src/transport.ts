@@ -2,6 +2,7 @@ import { NotAStreamError, refusedBy } from './errors.js';
 import { fetchOnce, otherOrigin } from './fetch_once.js';
 import type { RawSnapshot } from './initial_snapshots.js';
 import { parser, type SSEHandler } from './sse.js';
+import { Turns } from './turns.js';
 
 /** One request for a stream. */
 export interface StreamRequest {
@@ -77,9 +78,10 @@ async function pump(body: ReadableStream<Uint8Array>, receiver: Receiver, signal
   const parse = parser(receiver);
   const reader = body.getReader();
   const decoder = new TextDecoder();
+  const turns = new Turns();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await turns.after(reader.read());
       if (done || signal.aborted) return;
       receiver.alive();
       parse(decoder.decode(value, { stream: true }), value);

@@ -128,12 +128,12 @@ describe('autoRate', () => {
     expect(page.view).not.toHaveProperty('maxRate');
   });
 
-  test('takes half of the rate when frames are late, down to one a second, without a view that is not in sync', async () => {
+  test('takes half of the rate when frames are late, down to one each five seconds, without a view that is not in sync', async () => {
     const page = await open();
     page.frameMs = 80;
     await page.live(60_000);
-    expect(rates()).toEqual([null, '10/s', '5/s', '2/s', '1/s']);
-    expect(page.view).toMatchObject({ state: 'in_sync', maxRate: '1/s' });
+    expect(rates()).toEqual([null, '10/s', '5/s', '2/s', '1/s', '30/m', '12/m']);
+    expect(page.view).toMatchObject({ state: 'in_sync', maxRate: '12/m' });
     expect(new Set(page.views.map(({ state }) => state))).toEqual(new Set(['in_sync']));
   });
 
