@@ -19,24 +19,74 @@ const (
 // Compact writes what the file has into a new one, which takes its place when it is whole and on the
 // disk. Until then the old one stays. No other call may be under way.
 func (f *File) Compact() error {
+	return f.rewrite("compacting", func(to *bbolt.DB) error {
+		if err := bbolt.Compact(to, f.db, compactStep); err != nil {
+			return err
+		}
+		return f.rebirth(to, func(*header) {})
+	})
+}
+
+// convert is Compact into the format of the configuration.
+func (f *File) convert() error {
+	err := f.rewrite("converting", func(to *bbolt.DB) error {
+		err := f.View(func(tx *Tx) error { return f.convertTo(to, tx) })
+		if err != nil {
+			return err
+		}
+		return f.rebirth(to, func(h *header) { h.Format = f.config.Format })
+	})
+	if err == nil {
+		f.format = f.config.Format
+	}
+	return err
+}
+
+// convertTo copies the header, and converts the rest.
+func (f *File) convertTo(to *bbolt.DB, from *Tx) error {
+	update := func(fn func(*Tx) error) error {
+		return to.Update(func(tx *bbolt.Tx) error { return fn(&Tx{tx: tx, path: f.config.Path}) })
+	}
+	h, err := from.header()
+	if err != nil {
+		return err
+	}
+	sequence, err := from.Sequence()
+	if err != nil {
+		return err
+	}
+	err = update(func(tx *Tx) error {
+		if err := tx.putHeader(h); err != nil {
+			return err
+		}
+		return tx.SetSequence(sequence)
+	})
+	if err != nil {
+		return err
+	}
+	return f.config.Convert(f.format, from, update)
+}
+
+// rewrite makes a new file with fill, which takes the place of the old one.
+func (f *File) rewrite(what string, fill func(to *bbolt.DB) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.Err(); err != nil {
 		return err
 	}
 	path := f.config.Path
-	if err := f.copyTo(path + unfinished); err != nil {
+	if err := f.copyTo(path+unfinished, fill); err != nil {
 		removeUnfinished(path)
-		return fmt.Errorf("compacting %s: %w", path, err)
+		return fmt.Errorf("%s %s: %w", what, path, err)
 	}
 	if err := os.Rename(path+unfinished, path); err != nil {
 		removeUnfinished(path)
-		return fmt.Errorf("compacting %s: %w", path, err)
+		return fmt.Errorf("%s %s: %w", what, path, err)
 	}
 	// From here on, what the old one takes is lost.
 	err := f.replaced()
 	if err != nil {
-		err = fmt.Errorf("%w: after compacting: %w", ErrFailed, err)
+		err = fmt.Errorf("%w: after %s: %w", ErrFailed, what, err)
 		f.failed.Store(&err)
 	}
 	return err
@@ -55,23 +105,17 @@ func (f *File) replaced() error {
 		return err
 	}
 	f.db = db
-	f.measure()
 	return nil
 }
 
-// copyTo writes everything into a new file, and makes it last.
-func (f *File) copyTo(path string) error {
+// copyTo makes a new file with fill, and makes it last.
+func (f *File) copyTo(path string, fill func(to *bbolt.DB) error) error {
 	removeUnfinished(f.config.Path)
 	to, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, NoSync: true})
 	if err != nil {
 		return err
 	}
-	err = guarded(f.config.Path, func() error {
-		if err := bbolt.Compact(to, f.db, compactStep); err != nil {
-			return err
-		}
-		return rebirth(to, path)
-	})
+	err = guarded(f.config.Path, func() error { return fill(to) })
 	if err == nil {
 		err = to.Sync()
 	}
@@ -81,15 +125,16 @@ func (f *File) copyTo(path string) error {
 	return err
 }
 
-// rebirth records in a new file which file it is.
-func rebirth(db *bbolt.DB, path string) error {
-	return db.Update(func(tx *bbolt.Tx) error {
-		t := &Tx{tx: tx, path: path}
+// rebirth records in a new file which file it is, and what else change does.
+func (f *File) rebirth(to *bbolt.DB, change func(*header)) error {
+	return to.Update(func(tx *bbolt.Tx) error {
+		t := &Tx{tx: tx, path: f.config.Path}
 		h, err := t.header()
 		if err != nil {
 			return err
 		}
-		h.Birth = birthOf(path)
+		h.Birth = birthOf(to.Path())
+		change(h)
 		return t.putHeader(h)
 	})
 }

@@ -27,6 +27,10 @@ type Config struct {
 	Format int
 	// MaxBytes is the largest size of the file; 0: any.
 	MaxBytes int64
+	// Convert writes what a file of an older format has into a new, empty one of Format, with as many
+	// transactions as it needs; the header is not its business. nil: a file of any format up to Format is
+	// left as it is.
+	Convert func(format int, from *Tx, update func(func(*Tx) error) error) error
 	// MustExist refuses to create the file.
 	MustExist bool
 	// BeforeCommit is called before each transaction is written, and its error is that of the disk: for
@@ -40,10 +44,12 @@ type File struct {
 	config   Config
 	restored string
 	readOnly bool
+	format   int
+	pageSize int64
+
+	size, free int64 // in bytes, of a file that is only read
 
 	failed atomic.Pointer[error] // why nothing more is taken; nil: it is
-
-	size, free atomic.Int64 // in bytes
 
 	mu    sync.Mutex // guards the following fields; held during an Update
 	db    *bbolt.DB
@@ -113,8 +119,7 @@ func OpenToRead(c Config) (*File, error) {
 		return nil, err
 	}
 	f := &File{config: c, readOnly: true}
-	f.size.Store(size)
-	f.free.Store(size - used)
+	f.size, f.free = size, size-used
 	err = guarded(c.Path, func() (err error) {
 		f.db, err = bbolt.Open(c.Path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 		return err
@@ -133,6 +138,7 @@ func OpenToRead(c Config) (*File, error) {
 		_ = f.Close()
 		return nil, err
 	}
+	f.format = h.Format
 	return f, nil
 }
 
@@ -149,6 +155,7 @@ func (f *File) open(before *lineage) (err error) {
 	if f.db, err = openDB(f.config.Path, f.config.MaxBytes); err != nil {
 		return err
 	}
+	f.pageSize = int64(f.db.Info().PageSize)
 	h, err := f.readHeader()
 	if err != nil {
 		return err
@@ -173,8 +180,12 @@ func (f *File) open(before *lineage) (err error) {
 	if err := f.enter(h, birth, sequence); err != nil {
 		return err
 	}
+	f.format = h.Format
 	if made {
 		return syncFolder(f.config.Path)
+	}
+	if f.format < f.config.Format && f.config.Convert != nil {
+		return f.convert()
 	}
 	if size, free := f.Sizes(); size > compactFrom && free > size/2 {
 		return f.Compact()
@@ -215,6 +226,10 @@ func openDB(path string, maxBytes int64) (db *bbolt.DB, err error) {
 // Restored says why the file must be taken for a copy of an earlier state: positions of readers may be
 // ahead of it, or of another history. "": it is the file that was closed, or that a crash left.
 func (f *File) Restored() string { return f.restored }
+
+// Format returns the format of the file. One that [OpenToRead] has opened may be older than that of the
+// configuration.
+func (f *File) Format() int { return f.format }
 
 // Path returns the path of the file.
 func (f *File) Path() string { return f.config.Path }
@@ -268,7 +283,6 @@ func (f *File) Update(fn func(*Tx) error) error {
 	case sequence > 0:
 		f.state.advance(sequence)
 	}
-	f.measure()
 	return nil
 }
 
@@ -288,16 +302,17 @@ func (f *File) Sequence() (n uint64, err error) {
 	return n, err
 }
 
-// Sizes returns the size of the file, and how much of it is free, as of the last transaction.
-func (f *File) Sizes() (size, free int64) { return f.size.Load(), f.free.Load() }
-
-// measure is called after each transaction.
-func (f *File) measure() {
+// Sizes returns the size of the file, and how much of it is free. It is not measured at each
+// transaction, which that would make slower.
+func (f *File) Sizes() (size, free int64) {
+	if f.readOnly {
+		return f.size, f.free
+	}
 	if info, err := os.Stat(f.config.Path); err == nil {
-		f.size.Store(info.Size())
+		size = info.Size()
 	}
 	stats := f.db.Stats()
-	f.free.Store(int64(stats.FreePageN+stats.PendingPageN) * int64(f.db.Info().PageSize))
+	return size, int64(stats.FreePageN+stats.PendingPageN) * f.pageSize
 }
 
 // Close closes the file. A file that has failed is left as it is.

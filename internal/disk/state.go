@@ -1,11 +1,14 @@
 package disk
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
+	"strconv"
 )
 
 // lineage is what is known beside a file of the file that was there last.
@@ -39,6 +42,7 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("process %d has it open: end that one first, or give this one another path", e.PID)
 }
 
+// stateFormat is what line writes.
 const stateFormat = "watchtide 1 id=%s generation=%d sequence=%d pid=%d closed=%t"
 
 // lockState opens and locks the file at a path, and returns what it says; nil: nothing.
@@ -93,11 +97,24 @@ func (s *state) read() *lineage {
 // stateBytes is the length of the file: one line, which is written at once.
 const stateBytes = 160
 
+// line returns the content of the file.
+func (l *lineage) line() []byte {
+	b := make([]byte, 0, stateBytes)
+	b = append(append(b, "watchtide 1 id="...), l.ID...)
+	b = strconv.AppendUint(append(b, " generation="...), l.Generation, 10)
+	b = strconv.AppendUint(append(b, " sequence="...), l.Sequence, 10)
+	b = strconv.AppendInt(append(b, " pid="...), int64(l.PID), 10)
+	b = strconv.AppendBool(append(b, " closed="...), l.Closed)
+	for len(b) < stateBytes-9 {
+		b = append(b, ' ')
+	}
+	sum := binary.BigEndian.AppendUint32(nil, crc32.Checksum(b, castagnoli))
+	return append(hex.AppendEncode(b, sum), '\n')
+}
+
+// write is called at each transaction, so it is fast.
 func (s *state) write() error {
-	line := fmt.Sprintf(stateFormat, s.now.ID, s.now.Generation, s.now.Sequence, s.now.PID, s.now.Closed)
-	line = fmt.Sprintf("%-*s", stateBytes-9, line)
-	line += fmt.Sprintf("%08x\n", crc32.Checksum([]byte(line), castagnoli))
-	_, err := s.file.WriteAt([]byte(line), 0)
+	_, err := s.file.WriteAt(s.now.line(), 0)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -45,6 +46,29 @@ func (tx *Tx) Bucket(name []byte) *Bucket { return wrap(tx.tx.Bucket(name), tx.p
 func (tx *Tx) MakeBucket(name []byte) (*Bucket, error) {
 	b, err := tx.tx.CreateBucketIfNotExists(name)
 	return wrap(b, tx.path, "", name), err
+}
+
+// DropBucket removes a bucket, and everything in it.
+func (tx *Tx) DropBucket(name []byte) error {
+	if tx.tx.Bucket(name) == nil {
+		return nil
+	}
+	return tx.tx.DeleteBucket(name)
+}
+
+// EachBucket calls fn with the name of each bucket, except for that of the header.
+func (tx *Tx) EachBucket(fn func(name []byte) error) error {
+	return tx.tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+		if bytes.Equal(name, headerBucket) {
+			return nil
+		}
+		return fn(name)
+	})
+}
+
+// Damaged returns the error for a bucket that cannot be right.
+func (tx *Tx) Damaged(bucket []byte, why string) error {
+	return &DamagedError{Path: tx.path, What: fmt.Sprintf("bucket %.100q: %s", bucket, why)}
 }
 
 // Sequence returns the newest number that a transaction has set.
