@@ -39,8 +39,8 @@ const (
 // changed, so that a copy that was broken off can be made again. progress is called now and then.
 func Copy(ctx context.Context, path string, watches []string, target func(watch string) (Target, error), progress func(Copied)) (Copied, error) {
 	c := &copier{progress: progress}
-	err := inFile(path, func(_ *disk.File, tx *disk.Tx, newest uint64) error {
-		err := eachWatch(tx, func(f *fileWatch) error {
+	err := inFile(path, func(file *disk.File, tx *disk.Tx, newest uint64) error {
+		err := eachWatch(tx, file.Format(), func(f *fileWatch) error {
 			if len(watches) > 0 && !slices.Contains(watches, f.name) {
 				return nil
 			}

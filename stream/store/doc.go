@@ -10,7 +10,9 @@
 //
 // [New] makes a store that is lost when the process ends. [Open] makes one whose file has everything:
 // resources, the deletes that clients need to resume, epochs and the sequence, which never goes back.
-// The file is read once, at the start, and from then on only written. A write is visible, and answered,
+// The file is read once, at the start, and from then on only written. It has resources by their keys, so
+// that a write changes as few pages as one to bbolt alone; a file of format 1, which had them by revision,
+// is converted when it is opened. A write is visible, and answered,
 // when it is on the disk. Writes that arrive while the disk is waited for share the next wait. After a
 // failed write to the disk, all writes are refused until the file is opened again, and reads go on. A
 // file that is damaged is not opened. If the file is a copy of an earlier state, its watches begin new

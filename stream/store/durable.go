@@ -16,19 +16,26 @@ import (
 
 // fileFormat is the format of the file:
 //
-//	watches/NAME/watch              record, as JSON
-//	watches/NAME/entries/REVISION   length of the key, key, value
-//	watches/NAME/deletes/REVISION   milliseconds, key
+//	watches        NAME      record, as JSON
+//	entries/NAME   KEY       revision, value
+//	deletes/NAME   REVISION  milliseconds, key
 //
-// A revision is 8 bytes, the most significant first, so that a bucket is in the order of revisions.
-const fileFormat = 1
+// Numbers are 8 bytes, the most significant first, so that deletes are in the order of revisions. All
+// buckets are beside each other, and resources have their keys: a write to one changes its page, those
+// that lead to it, and the page of the list of buckets, which the records are on while they are few.
+// Format 1 is read by former.
+const fileFormat = 2
 
 var (
 	watchesBucket = []byte("watches")
 	entriesBucket = []byte("entries")
 	deletesBucket = []byte("deletes")
-	recordKey     = []byte("watch")
 )
+
+// bucketOf returns the name of a bucket of a watch.
+func bucketOf(kind []byte, watch string) []byte {
+	return slices.Concat(kind, []byte("/"), []byte(watch))
+}
 
 // durable is the disk of a store. Its methods belong to the holder of the store's turn, except for
 // Stats. A nil one has no disk.
@@ -65,6 +72,14 @@ type tally struct {
 func (t *tally) add(sum uint32)    { t.Count, t.Sum = t.Count+1, t.Sum+uint64(sum) }
 func (t *tally) remove(sum uint32) { t.Count, t.Sum = t.Count-1, t.Sum-uint64(sum) }
 
+// differs says how what was found is not what was written.
+func (t tally) differs(want tally, what string) string {
+	if t.Count == want.Count {
+		return fmt.Sprintf("its %d %s are not those that were written", t.Count, what)
+	}
+	return fmt.Sprintf("it has %d %s, want %d", t.Count, what, want.Count)
+}
+
 // stored is what the file has of a watch.
 type stored struct {
 	record
@@ -79,8 +94,12 @@ type deleted struct {
 	bytes    int64
 }
 
+func fileConfig(path string) disk.Config {
+	return disk.Config{Path: path, Kind: "store", Format: fileFormat, Convert: convert}
+}
+
 func openDurable(c Config) (*durable, error) {
-	file, err := disk.Open(disk.Config{Path: c.Path, Kind: "store", Format: fileFormat})
+	file, err := disk.Open(fileConfig(c.Path))
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
@@ -155,7 +174,9 @@ type turn struct {
 // openWatch is a watch that a transaction writes to.
 type openWatch struct {
 	*stored
-	bucket, entries, removed *disk.Bucket
+	tx               *disk.Tx
+	name             string
+	entries, removed *disk.Bucket // nil: not used yet
 }
 
 func (t *turn) write(ops []*op) (err error) {
@@ -163,7 +184,7 @@ func (t *turn) write(ops []*op) (err error) {
 		return err
 	}
 	for name, w := range t.disk.gone {
-		if err := t.all.DropBucket([]byte(name)); err != nil {
+		if err := t.drop(name); err != nil {
 			return err
 		}
 		w.stored = nil
@@ -181,8 +202,21 @@ func (t *turn) write(ops []*op) (err error) {
 		if err := w.finish(t.disk.history, t.now); err != nil {
 			return err
 		}
+		if err := w.putRecord(t.all, w.name); err != nil {
+			return err
+		}
 	}
 	return t.tx.SetSequence(ops[len(ops)-1].change.Revision)
+}
+
+// drop removes what the file has under a name.
+func (t *turn) drop(name string) error {
+	for _, kind := range [][]byte{entriesBucket, deletesBucket} {
+		if err := t.tx.DropBucket(bucketOf(kind, name)); err != nil {
+			return err
+		}
+	}
+	return t.all.Delete([]byte(name))
 }
 
 // watch returns a watch, which is made if the file does not have it. before is the revision of the
@@ -191,9 +225,8 @@ func (t *turn) watch(w *watch, before uint64) (o *openWatch, err error) {
 	if o = t.open[w]; o != nil {
 		return o, nil
 	}
-	name := []byte(w.name)
 	if w.stored == nil { // what another watch left under this name is gone
-		if err := t.all.DropBucket(name); err != nil {
+		if err := t.drop(w.name); err != nil {
 			return nil, err
 		}
 		w.stored = &stored{record: record{Epoch: w.log.Snapshot().Epoch(), Horizon: before}}
@@ -201,50 +234,82 @@ func (t *turn) watch(w *watch, before uint64) (o *openWatch, err error) {
 			w.stored.Horizon, _ = h.Horizon()
 		}
 	}
-	o = &openWatch{stored: w.stored}
-	if o.bucket, err = t.all.MakeBucket(name); err != nil {
-		return nil, err
-	}
-	if o.entries, err = o.bucket.MakeBucket(entriesBucket); err != nil {
-		return nil, err
-	}
-	if o.removed, err = o.bucket.MakeBucket(deletesBucket); err != nil {
-		return nil, err
-	}
-	o.entries.Appended()
-	o.removed.Appended()
+	o = &openWatch{stored: w.stored, tx: t.tx, name: w.name}
 	t.open[w] = o
 	return o, nil
 }
 
-// apply writes one change.
-func (w *openWatch) apply(o *op, now time.Time) error {
-	if o.old > 0 {
-		old := revisionKey(o.old)
-		value, err := w.entries.Get(old)
-		if err != nil {
-			return err
-		}
-		if value == nil {
-			return w.entries.Damaged(old, "it is missing")
-		}
-		w.Entries.remove(w.entries.Sum(old, value))
-		if err := w.entries.Delete(old); err != nil {
-			return err
+func (w *openWatch) entriesBucket() (b *disk.Bucket, err error) {
+	if w.entries == nil {
+		w.entries, err = w.tx.MakeBucket(bucketOf(entriesBucket, w.name))
+	}
+	return w.entries, err
+}
+
+func (w *openWatch) deletesBucket() (b *disk.Bucket, err error) {
+	if w.removed == nil {
+		if w.removed, err = w.tx.MakeBucket(bucketOf(deletesBucket, w.name)); err == nil {
+			w.removed.Appended()
 		}
 	}
-	key, c := revisionKey(o.change.Revision), &o.change
+	return w.removed, err
+}
+
+// apply writes one change.
+func (w *openWatch) apply(o *op, now time.Time) error {
+	entries, err := w.entriesBucket()
+	if err != nil {
+		return err
+	}
+	c, key := &o.change, []byte(o.change.Key)
+	if err := w.replace(entries, key, o.old); err != nil {
+		return err
+	}
 	if !c.Deleted {
-		head := append(binary.AppendUvarint(nil, uint64(len(c.Key))), c.Key...)
-		sum, err := w.entries.PutParts(key, head, c.Value)
+		sum, err := entries.PutParts(key, number(c.Revision), c.Value)
 		w.Entries.add(sum)
 		return err
 	}
+	if o.old > 0 {
+		if err := entries.Delete(key); err != nil {
+			return err
+		}
+	}
+	removed, err := w.deletesBucket()
+	if err != nil {
+		return err
+	}
 	at := now.UnixMilli()
-	sum, err := w.removed.PutParts(key, binary.BigEndian.AppendUint64(nil, uint64(at)), []byte(c.Key))
+	sum, err := removed.PutParts(number(c.Revision), number(uint64(at)), key)
 	w.Deletes.add(sum)
 	w.remember(deleted{revision: c.Revision, at: at, bytes: deleteCost(c.Key)})
 	return err
+}
+
+// replace no longer counts what the file has of a key, which must be of the revision old; 0: nothing.
+func (w *openWatch) replace(entries *disk.Bucket, key []byte, old uint64) error {
+	value, err := entries.Get(key)
+	switch {
+	case err != nil:
+		return err
+	case value == nil && old == 0:
+		return nil
+	case value == nil:
+		return entries.Damaged(key, "it is missing")
+	case len(value) < 8 || binary.BigEndian.Uint64(value) != old:
+		return entries.Damaged(key, fmt.Sprintf("it is not of revision %d", old))
+	}
+	w.Entries.remove(entries.Sum(key, value))
+	return nil
+}
+
+// putRecord writes the record of a watch.
+func (s *stored) putRecord(all *disk.Bucket, name string) error {
+	raw, err := json.Marshal(&s.record)
+	if err != nil {
+		return err
+	}
+	return all.Put([]byte(name), raw)
 }
 
 func (s *stored) remember(d deleted) {
@@ -258,35 +323,39 @@ func deleteCost(key string) int64 { return int64(len(key)) + 100 }
 // mostForgotten bounds the deletes that one transaction forgets.
 const mostForgotten = 4096
 
-// finish forgets deletes that are not needed any more, and writes the record.
+// finish forgets deletes that are not needed any more.
 func (w *openWatch) finish(history log.Retention, now time.Time) error {
 	n := 0
 	for n < len(w.deletes) && n < mostForgotten && w.exceeds(n, history, now) {
-		d := w.deletes[n]
-		key := revisionKey(d.revision)
-		value, err := w.removed.Get(key)
-		if err != nil {
+		if err := w.forget(&w.deletes[n]); err != nil {
 			return err
 		}
-		if value == nil {
-			return w.removed.Damaged(key, "it is missing")
-		}
-		w.Deletes.remove(w.removed.Sum(key, value))
-		if err := w.removed.Delete(key); err != nil {
-			return err
-		}
-		w.deleteBytes -= d.bytes
-		w.Horizon = max(w.Horizon, d.revision)
 		n++
 	}
 	if w.deletes = w.deletes[n:]; n > 0 && len(w.deletes) < cap(w.deletes)/4 {
 		w.deletes = slices.Clone(w.deletes)
 	}
-	raw, err := json.Marshal(&w.record)
+	return nil
+}
+
+// forget removes one delete.
+func (w *openWatch) forget(d *deleted) error {
+	removed, err := w.deletesBucket()
 	if err != nil {
 		return err
 	}
-	return w.bucket.Put(recordKey, raw)
+	key := number(d.revision)
+	value, err := removed.Get(key)
+	if err != nil {
+		return err
+	}
+	if value == nil {
+		return removed.Damaged(key, "it is missing")
+	}
+	w.Deletes.remove(removed.Sum(key, value))
+	w.deleteBytes -= d.bytes
+	w.Horizon = max(w.Horizon, d.revision)
+	return removed.Delete(key)
 }
 
 // exceeds reports whether the deletes from the n-th on are too many, or too old.
@@ -295,7 +364,7 @@ func (s *stored) exceeds(n int, history log.Retention, now time.Time) bool {
 		s.deletes[n].at < now.Add(-history.MaxAge).UnixMilli()
 }
 
-func revisionKey(revision uint64) []byte { return binary.BigEndian.AppendUint64(nil, revision) }
+func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // Disk returns what is known of the disk; the zero value: the store has none. It may be called by any
 // goroutine.

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/watchtide/watchtide/internal/disk"
 	"github.com/watchtide/watchtide/internal/log"
@@ -19,7 +21,7 @@ func (s *Store) load() error {
 		if s.revision, err = tx.Sequence(); err != nil {
 			return err
 		}
-		return eachWatch(tx, func(f *fileWatch) error { return s.loadWatch(f, restored != "") })
+		return eachWatch(tx, fileFormat, func(f *fileWatch) error { return s.loadWatch(f, restored != "") })
 	})
 	if errors.Is(err, memory.ErrExceeded) {
 		return fmt.Errorf("store: %s does not fit into the memory of all watches, which is %d bytes: want a larger stream.memory.total", s.disk.file.Path(), s.memory.Bytes())
@@ -69,16 +71,11 @@ func (s *Store) renew() error {
 			return err
 		}
 		for _, w := range s.watches {
-			bucket := all.Bucket([]byte(w.name))
-			if err := bucket.DropBucket(deletesBucket); err != nil {
+			if err := tx.DropBucket(bucketOf(deletesBucket, w.name)); err != nil {
 				return err
 			}
 			w.stored.deletes, w.stored.deleteBytes, w.stored.Deletes = nil, 0, tally{}
-			raw, err := json.Marshal(&w.stored.record)
-			if err != nil {
-				return err
-			}
-			if err := bucket.Put(recordKey, raw); err != nil {
+			if err := w.stored.putRecord(all, w.name); err != nil {
 				return err
 			}
 		}
@@ -88,97 +85,135 @@ func (s *Store) renew() error {
 
 // fileWatch is one watch of a file that is being read.
 type fileWatch struct {
-	name   string
-	bucket *disk.Bucket
-	stored *stored
+	name             string
+	stored           *stored
+	entries, deletes *disk.Bucket // nil: there are none
+	former           bool         // the file is of format 1
+
+	damaged func(what string) error // of the watch as a whole
 }
 
-// eachWatch calls fn for each watch of a file.
-func eachWatch(tx *disk.Tx, fn func(*fileWatch) error) error {
-	all := tx.Bucket(watchesBucket)
-	if all == nil {
-		return nil
+// eachWatch calls fn for each watch of a file, sorted by name.
+func eachWatch(tx *disk.Tx, format int, fn func(*fileWatch) error) error {
+	if format == formerFormat {
+		return eachFormer(tx, fn)
 	}
-	return all.EachBucket(func(name []byte) error {
-		f := &fileWatch{name: string(name), bucket: all.Bucket(name), stored: &stored{}}
-		if err := stream.CheckWatchName(f.name); err != nil {
-			return all.Damaged(name, err.Error())
-		}
-		raw, err := f.bucket.Get(recordKey)
+	all, known := tx.Bucket(watchesBucket), map[string]bool{string(watchesBucket): true}
+	if all != nil {
+		err := all.Each(func(name, raw []byte) error {
+			f := &fileWatch{name: string(name), damaged: func(what string) error { return all.Damaged(name, what) }}
+			entries, deletes := bucketOf(entriesBucket, f.name), bucketOf(deletesBucket, f.name)
+			known[string(entries)], known[string(deletes)] = true, true
+			f.entries, f.deletes = tx.Bucket(entries), tx.Bucket(deletes)
+			if err := f.describe(raw); err != nil {
+				return err
+			}
+			return fn(f)
+		})
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal(raw, &f.stored.record); err != nil || f.stored.Epoch == "" {
-			return f.bucket.Damaged(recordKey, "it does not describe a watch")
+	}
+	return tx.EachBucket(func(name []byte) error {
+		if !known[string(name)] {
+			return tx.Damaged(name, "it is of no watch")
 		}
-		return fn(f)
+		return nil
 	})
+}
+
+// describe reads the record.
+func (f *fileWatch) describe(raw []byte) error {
+	if err := stream.CheckWatchName(f.name); err != nil {
+		return f.damaged(err.Error())
+	}
+	f.stored = &stored{}
+	if err := json.Unmarshal(raw, &f.stored.record); err != nil || f.stored.Epoch == "" {
+		return f.damaged("it does not describe a watch")
+	}
+	return nil
 }
 
 // read returns the resources, and the deletes that are remembered, by rising revision. Values alias the
 // file.
-func (f *fileWatch) read(newest uint64) (resources, deletes []stream.Resource, err error) {
+func (f *fileWatch) read(newest uint64) (resources, deleted []stream.Resource, err error) {
 	if resources, err = f.resources(newest); err != nil {
 		return nil, nil, err
 	}
-	deletes, err = f.deletes(newest)
-	return resources, deletes, err
+	deleted, err = f.deleted(newest)
+	return resources, deleted, err
 }
 
-// resources returns the resources.
+// resources returns the resources by rising revision.
 func (f *fileWatch) resources(newest uint64) ([]stream.Resource, error) {
 	resources := make([]stream.Resource, 0, min(f.stored.Entries.Count, 1<<24))
 	found := tally{}
-	err := each(f.bucket, entriesBucket, newest, &found, func(b *disk.Bucket, revision uint64, key, value []byte) error {
-		size, n := binary.Uvarint(value)
-		if n <= 0 || size > MaxKeyBytes || size == 0 || uint64(len(value)-n) < size {
-			return b.Damaged(key, "it is no resource")
+	err := f.each(f.entries, &found, func(key, value []byte) error {
+		r, ok := f.resource(key, value)
+		if !ok {
+			return f.entries.Damaged(key, "it is no resource")
 		}
-		value = value[n:]
-		resources = append(resources, stream.Resource{
-			Key: string(value[:size]), Revision: revision, Value: value[size:len(value):len(value)],
-		})
-		return nil
+		resources = append(resources, r)
+		return checkRevision(f.entries, key, r.Revision, newest)
 	})
 	if err == nil && found != f.stored.Entries {
-		err = f.bucket.Damaged(entriesBucket, fmt.Sprintf("it has %d resources, want %d", found.Count, f.stored.Entries.Count))
+		err = f.damaged(found.differs(f.stored.Entries, "resources"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(resources, func(a, b stream.Resource) int { return cmp.Compare(a.Revision, b.Revision) })
+	for i := range resources[min(len(resources), 1):] {
+		if resources[i].Revision == resources[i+1].Revision {
+			return nil, f.entries.Damaged([]byte(resources[i].Key), "another resource has its revision")
+		}
+	}
+	return resources, nil
+}
+
+// resource decodes a resource.
+func (f *fileWatch) resource(key, value []byte) (r stream.Resource, ok bool) {
+	if f.former {
+		return formerResource(key, value)
+	}
+	if len(value) <= 8 || len(key) > MaxKeyBytes {
+		return r, false
+	}
+	return stream.Resource{Key: string(key), Revision: binary.BigEndian.Uint64(value), Value: value[8:len(value):len(value)]}, true
+}
+
+// deleted returns the deletes by rising revision.
+func (f *fileWatch) deleted(newest uint64) (resources []stream.Resource, err error) {
+	found := tally{}
+	err = f.each(f.deletes, &found, func(key, value []byte) error {
+		if len(key) != 8 || len(value) <= 8 || len(value) > 8+MaxKeyBytes {
+			return f.deletes.Damaged(key, "it is no delete")
+		}
+		revision, gone := binary.BigEndian.Uint64(key), string(value[8:])
+		f.stored.remember(deleted{revision: revision, at: int64(binary.BigEndian.Uint64(value)), bytes: deleteCost(gone)})
+		resources = append(resources, stream.Resource{Key: gone, Revision: revision})
+		return checkRevision(f.deletes, key, revision, newest)
+	})
+	if err == nil && found != f.stored.Deletes {
+		err = f.damaged(found.differs(f.stored.Deletes, "deletes"))
 	}
 	return resources, err
 }
 
-// deletes returns the deletes.
-func (f *fileWatch) deletes(newest uint64) (deletes []stream.Resource, err error) {
-	found := tally{}
-	err = each(f.bucket, deletesBucket, newest, &found, func(b *disk.Bucket, revision uint64, key, value []byte) error {
-		if len(value) <= 8 || len(value) > 8+MaxKeyBytes {
-			return b.Damaged(key, "it is no delete")
-		}
-		gone := string(value[8:])
-		f.stored.remember(deleted{revision: revision, at: int64(binary.BigEndian.Uint64(value)), bytes: deleteCost(gone)})
-		deletes = append(deletes, stream.Resource{Key: gone, Revision: revision})
-		return nil
-	})
-	if err == nil && found != f.stored.Deletes {
-		err = f.bucket.Damaged(deletesBucket, fmt.Sprintf("it has %d deletes, want %d", found.Count, f.stored.Deletes.Count))
-	}
-	return deletes, err
-}
-
-// each calls fn for each value of a bucket that has revisions as keys.
-func each(in *disk.Bucket, name []byte, newest uint64, found *tally, fn func(b *disk.Bucket, revision uint64, key, value []byte) error) error {
-	b := in.Bucket(name)
+// each calls fn for each value of a bucket; nil: it has none.
+func (f *fileWatch) each(b *disk.Bucket, found *tally, fn func(key, value []byte) error) error {
 	if b == nil {
 		return nil
 	}
 	return b.Each(func(key, value []byte) error {
-		if len(key) != 8 {
-			return b.Damaged(key, "it is no revision")
-		}
-		revision := binary.BigEndian.Uint64(key)
-		if revision == 0 || revision > newest {
-			return b.Damaged(key, fmt.Sprintf("it has revision %d, and the newest is %d", revision, newest))
-		}
 		found.add(b.Sum(key, value))
-		return fn(b, revision, key, value)
+		return fn(key, value)
 	})
+}
+
+func checkRevision(b *disk.Bucket, key []byte, revision, newest uint64) error {
+	if revision == 0 || revision > newest {
+		return b.Damaged(key, fmt.Sprintf("it has revision %d, and the newest is %d", revision, newest))
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bufio"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func Check(path string) (r Report, err error) {
 func readFile(path string, fn func(f *fileWatch, resources, deletes []stream.Resource) error, about func(f *disk.File, newest uint64)) error {
 	return inFile(path, func(file *disk.File, tx *disk.Tx, newest uint64) error {
 		about(file, newest)
-		return eachWatch(tx, func(f *fileWatch) error {
+		return eachWatch(tx, file.Format(), func(f *fileWatch) error {
 			resources, deletes, err := f.read(newest)
 			if err != nil {
 				return err
@@ -62,7 +61,7 @@ func readFile(path string, fn func(f *fileWatch, resources, deletes []stream.Res
 
 // inFile calls fn with a file that no process has open, and the revision of its newest write.
 func inFile(path string, fn func(f *disk.File, tx *disk.Tx, newest uint64) error) error {
-	file, err := disk.OpenToRead(disk.Config{Path: path, Kind: "store", Format: fileFormat})
+	file, err := disk.OpenToRead(fileConfig(path))
 	if err != nil {
 		return err
 	}
@@ -128,7 +127,7 @@ func Import(path string, in io.Reader) (n int, err error) {
 			return 0, fmt.Errorf("%s exists: move it away, or import into another path", one)
 		}
 	}
-	file, err := disk.Open(disk.Config{Path: path, Kind: "store", Format: fileFormat})
+	file, err := disk.Open(fileConfig(path))
 	if err != nil {
 		return 0, err
 	}
@@ -176,10 +175,6 @@ func (i *importer) run(in io.Reader) error {
 
 // step writes some of the lines.
 func (i *importer) step(tx *disk.Tx, lines *json.Decoder) error {
-	all, err := tx.MakeBucket(watchesBucket)
-	if err != nil {
-		return err
-	}
 	for bytes := 0; bytes < mostBytes; {
 		var e exported
 		i.line++
@@ -197,9 +192,9 @@ func (i *importer) step(tx *disk.Tx, lines *json.Decoder) error {
 			return fmt.Errorf("line %d: it ends after %d resources, %d came", i.line, *e.End, i.count)
 		case e.End != nil:
 			i.ended = true
-			return i.finish(tx, all)
+			return i.finish(tx)
 		default:
-			if err := i.add(all, &e); err != nil {
+			if err := i.add(tx, &e); err != nil {
 				return fmt.Errorf("line %d: %w", i.line, err)
 			}
 			bytes += len(e.Key) + len(e.Value) + 100
@@ -209,7 +204,7 @@ func (i *importer) step(tx *disk.Tx, lines *json.Decoder) error {
 }
 
 // add writes one resource.
-func (i *importer) add(all *disk.Bucket, e *exported) error {
+func (i *importer) add(tx *disk.Tx, e *exported) error {
 	if err := stream.CheckWatchName(e.Watch); err != nil {
 		return err
 	}
@@ -239,29 +234,24 @@ func (i *importer) add(all *disk.Bucket, e *exported) error {
 	w.keys[key], i.revisions[e.Revision] = true, true
 	i.newest = max(i.newest, e.Revision)
 	i.count++
-	bucket, err := all.MakeBucket([]byte(e.Watch))
+	entries, err := tx.MakeBucket(bucketOf(entriesBucket, e.Watch))
 	if err != nil {
 		return err
 	}
-	entries, err := bucket.MakeBucket(entriesBucket)
-	if err != nil {
-		return err
-	}
-	head := append(binary.AppendUvarint(nil, uint64(len(key))), key...)
-	sum, err := entries.PutParts(revisionKey(e.Revision), head, value)
+	sum, err := entries.PutParts([]byte(key), number(e.Revision), value)
 	w.Entries.add(sum)
 	return err
 }
 
 // finish writes what is known at the end.
-func (i *importer) finish(tx *disk.Tx, all *disk.Bucket) error {
+func (i *importer) finish(tx *disk.Tx) error {
+	all, err := tx.MakeBucket(watchesBucket)
+	if err != nil {
+		return err
+	}
 	for name, w := range i.watches {
 		w.Horizon = i.newest
-		raw, err := json.Marshal(&w.record)
-		if err != nil {
-			return err
-		}
-		if err := all.Bucket([]byte(name)).Put(recordKey, raw); err != nil {
+		if err := w.putRecord(all, name); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,7 @@ func TestMissingRecordsAreFound(t *testing.T) {
 	}
 	write(t, s.Writer("notes"), "k", "1")
 	s.Close()
-	if _, err := Check(path); err == nil || !strings.Contains(err.Error(), "is damaged: key \"entries\" of bucket \"/watches/notes\"") {
+	if _, err := Check(path); err == nil || !strings.Contains(err.Error(), "is damaged: key \"notes\" of bucket \"/watches\": its 52 resources are not those") {
 		t.Errorf("error %v", err)
 	}
 	if s, err := Open(Config{Path: path}); err == nil {
