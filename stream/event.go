@@ -89,6 +89,9 @@ type Event struct {
 	// comes after it.
 	Before int
 	Next   string
+	// Move is the number of the newest move of the window that the subscriber has with the EndOfSnapshot or
+	// Bookmark; 0: none that it was not told of.
+	Move uint64
 	// Resumed is set for the EndOfSnapshot that says "caught up".
 	Resumed bool
 	// Verify is set for the EndOfSnapshot of which the subscriber must find out whether it has that

@@ -106,6 +106,9 @@ func appendWindow(dst []byte, e stream.Event) []byte {
 	}
 	dst = strconv.AppendInt(append(dst, `,"total":`...), int64(e.Total), 10)
 	dst = strconv.AppendInt(append(dst, `,"before":`...), int64(e.Before), 10)
+	if e.Move > 0 {
+		dst = strconv.AppendUint(append(dst, `,"move":`...), e.Move, 10)
+	}
 	if e.Next == "" {
 		return dst
 	}

@@ -85,6 +85,9 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	case w.purpose == verifying:
 		s.verify(b, v, nil)
 		return
+	case w.purpose == moving:
+		s.reset(b, v, stream.ResetExpired)
+		return
 	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue
 	case w.purpose == snapshot && w.revision == 0 && !s.early:

@@ -23,8 +23,15 @@ type SubscribeOptions struct {
 	// says so.
 	Invalid bool
 	// Former, if not nil, is the subscription of the same reader to another part of the log, which
-	// the new one replaces. If it was sent anything, it begins again. The other options are ignored.
+	// the new one replaces. If it was sent anything, it begins again. The other options are ignored, but for
+	// the following ones.
 	Former *Subscription
+	// Keep means that both parts are windows of the same view: the reader keeps what both have, and is sent
+	// the difference only, if that is known.
+	Keep bool
+	// Move, if not 0, is the number of the move with which the reader goes on. The first event at which it
+	// has the new part says so.
+	Move uint64
 	// Digest means that the reader wants the digest of what it has then, in each end_of_snapshot and
 	// each bookmark at which that is known.
 	Digest bool
@@ -99,6 +106,8 @@ type Subscription struct {
 	first      []string // keys that are to come first
 	early      bool     // some did
 	told       uint64   // what a window says that the reader was told last; see storage.Window
+	former     *former  // the window that the reader still has; nil: none
+	move       uint64   // the number of a move that the reader was not told of; 0: there is none
 }
 
 // joined is the revision order that a subscription reads, and how the reader came to it.
@@ -148,7 +157,7 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	s := &Subscription{log: l, options: o, sentStatus: storage.InSync, changed: l.newest().Changed, readers: 1, first: o.First}
 	s.options.First = nil
 	if o.Former != nil {
-		s.replace(o.Former)
+		s.replace(o.Former, o.Keep, o.Move)
 	}
 	return s
 }
@@ -156,9 +165,12 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 // replace makes the subscription go on for the reader of another part of the log. If the reader was
 // sent anything, it has the former position until a reset, with which it begins again. f must not
 // be read any more.
-func (s *Subscription) replace(f *Subscription) {
-	s.options = f.options
+func (s *Subscription) replace(f *Subscription, keep bool, move uint64) {
+	s.options, s.move = f.options, max(f.move, move)
 	s.position, s.partial, s.sentStatus = f.position, f.partial, f.sentStatus
+	if keep {
+		s.keep(f)
+	}
 	if _, placed := f.Position(); placed {
 		s.options.Resume, s.options.Invalid = &stream.Position{}, false // in no epoch
 	}
@@ -200,6 +212,7 @@ func (s *Subscription) Close() {
 		return
 	}
 	s.endWalk()
+	s.forgetFormer()
 	s.closed = true
 	s.log.counted(-1, -s.readers)
 	s.readers = 0
@@ -213,7 +226,7 @@ func (s *Subscription) catchingUp() bool {
 // CaughtUp reports whether everything that existed at the last Next was delivered, the first
 // snapshot included, and nothing is held back: what comes next is the next change.
 func (s *Subscription) CaughtUp() bool {
-	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus == nil && !s.paused
+	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus == nil && !s.paused && s.former == nil && s.move == 0
 }
 
 // Changed is closed when Next may have more, after it returned false. Get it again
@@ -356,6 +369,9 @@ func (s *Subscription) end(b *Batch) {
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
+	case moving:
+		b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision}, w.v))
+		s.addStatus(b, w.v, true)
 	case catching:
 		skipped := w.skipped(s.log.isView)
 		s.skipped += skipped
@@ -370,6 +386,8 @@ func (s *Subscription) begin(b *Batch, v *storage.Version) bool {
 	switch {
 	case !v.Primed():
 		return false
+	case !s.begun && s.former != nil:
+		return s.goOn(b, v)
 	case !s.begun:
 		return s.start(b, v)
 	case v.Generation != s.generation:
@@ -512,7 +530,7 @@ func (s *Subscription) verify(b *Batch, v *storage.Version, from *stream.Positio
 	s.startWalk(b, walk{v: v, purpose: verifying, at: at, upserts: at, revision: v.Revision, complete: v.Revision})
 }
 
-// withState adds the total of a window, and the digest of a version, to an event at which the reader has all of it. Where
+// withState adds the total of a window, the number of a move, and the digest of a version, to an event at which the reader has all of it. Where
 // deletes have no revision, a reader that comes from another replica may have fewer resources than
 // this one, which has not noticed yet that they are gone.
 func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Event {
@@ -520,6 +538,7 @@ func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Even
 		e.Digest = v.Digest.String()
 	}
 	e.Window, e.Total, e.Before, e.Next = v.Window.Is, v.Window.Total, v.Window.Before, v.Window.Next
+	e.Move, s.move = s.move, 0
 	s.told = v.Window.Told
 	return e
 }

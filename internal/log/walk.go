@@ -29,6 +29,8 @@ type walk struct {
 	complete   uint64 // every entry up to this revision was passed
 	delivered  int    // entries; each is once, in whatever versions
 	superseded uint64 // entries of a catch-up that were passed over
+
+	difference *difference // of a move: what is not sent yet
 }
 
 // purpose is the reason for a walk, which decides how it begins and ends.
@@ -41,6 +43,7 @@ const (
 	catching                 // begins with status, ends with bookmark and status
 	verifying                // ends with end_of_snapshot (verify)
 	releasing                // ends with bookmark, if something was skipped or there is nothing else for the id
+	moving                   // ends with bookmark
 )
 
 // skipped is how many changes a catch-up has left out. Of a view of another log, whose seqs
@@ -53,9 +56,14 @@ func (w *walk) skipped(inPart bool) uint64 {
 }
 
 // whole reports whether the reader has nothing of the walk before it has all of it.
-func (w *walk) whole() bool { return w.purpose == verifying || w.purpose == releasing }
+func (w *walk) whole() bool {
+	return w.purpose == verifying || w.purpose == releasing || w.purpose == moving
+}
 
 func (w *walk) done() bool {
+	if w.purpose == moving {
+		return w.difference.sent()
+	}
 	return !w.deletes && w.at.Segment >= len(w.v.Segments)
 }
 
@@ -68,6 +76,8 @@ func (w *walk) turnOver() bool { return w.examined >= storage.TurnEntries }
 func (w *walk) fill(b *Batch) {
 	w.examined = 0
 	switch {
+	case w.purpose == moving:
+		w.fillMove(b)
 	case w.replay:
 		w.fillReplay(b)
 	case w.deletes:

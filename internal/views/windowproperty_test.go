@@ -96,6 +96,7 @@ type windowWorld struct {
 	padding  string // of values, so that readers pause within a walk
 	readers  []*windowReader
 	resumed  int
+	moved    int // moves with which a reader was sent the difference only
 }
 
 // windowReader holds back what it reads until its position covers it.
@@ -109,6 +110,12 @@ type windowReader struct {
 	position   *stream.Position
 	whole      bool // the state is consistent
 	wasWhole   bool
+
+	fixture   *fixture          // at which it reads
+	target    windowCase        // to which it is to move
+	number    uint64            // of its last move
+	keeps     bool              // that is under way, of a reader that had all of the former window
+	revisions map[string]uint64 // of pending
 }
 
 func newWindowWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *windowWorld {
@@ -131,7 +138,9 @@ func newWindowWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevision
 		if w.random.IntN(2) == 0 {
 			c.begin(t, w.row(fmt.Sprintf("k%d", w.random.IntN(12))))
 		}
-		w.readers = append(w.readers, &windowReader{windowCase: c, world: w, definition: definition(t, c.params), pending: map[string]string{}})
+		w.readers = append(w.readers, &windowReader{
+			windowCase: c, target: c, world: w, definition: definition(t, c.params), pending: map[string]string{}, revisions: map[string]uint64{},
+		})
 	}
 	return w
 }
@@ -212,6 +221,8 @@ func (w *windowWorld) run(steps int) {
 			time.Sleep(time.Duration(w.random.IntN(4000)) * time.Millisecond)
 		case n < 15:
 			r.connect(f)
+		case n < 17:
+			r.move()
 		default:
 			r.read(1 + w.random.IntN(4))
 		}
@@ -232,6 +243,7 @@ func (r *windowReader) connect(f *fixture) {
 		r.sub.Close()
 	}
 	w := f.open(r.definition, "c")
+	r.fixture, r.windowCase, r.keeps = f, r.target, false
 	r.pending, r.whole = maps.Clone(r.held), r.wasWhole
 	if r.pending == nil {
 		r.pending = map[string]string{}
@@ -270,9 +282,9 @@ func (r *windowReader) apply(e stream.Event) {
 	switch e.Type {
 	case stream.Reset:
 		clear(r.pending)
-		r.whole = false
+		r.whole, r.keeps = false, false
 	case stream.Upsert:
-		r.pending[e.Resource.Key] = string(e.Resource.Value)
+		r.got(e.Resource)
 	case stream.Delete:
 		delete(r.pending, e.Resource.Key)
 	case stream.EndOfSnapshot:
@@ -280,6 +292,7 @@ func (r *windowReader) apply(e stream.Event) {
 			r.world.resumed++
 		}
 		r.whole = true
+		r.arrive(e.Move)
 		r.check(e.Revision, &windowAbout{e.Total, e.Before})
 	case stream.StatusChange:
 		if e.State == stream.CatchingUp {
@@ -288,6 +301,7 @@ func (r *windowReader) apply(e stream.Event) {
 	case stream.Bookmark:
 		if e.Horizon == 0 {
 			r.whole = true
+			r.arrive(e.Move)
 			r.check(e.Revision, &windowAbout{e.Total, e.Before})
 		}
 	}
@@ -329,7 +343,7 @@ func (r *windowReader) finish() {
 // compares what readers of windows have, which come and go, with what is sorted by a model.
 func TestWindowsAgainstTheModel(t *testing.T) {
 	t.Parallel()
-	resumed := 0
+	resumed, moved := 0, 0
 	for _, seed := range seeds(300, 60) {
 		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen} {
 			t.Run(fmt.Sprint(seed, "/", deletes), func(t *testing.T) {
@@ -337,11 +351,12 @@ func TestWindowsAgainstTheModel(t *testing.T) {
 					w := newWindowWorld(t, seed, deletes)
 					w.run(120)
 					resumed += w.resumed
+					moved += w.moved
 				})
 			})
 		}
 	}
-	if resumed == 0 {
-		t.Error("no reader has resumed")
+	if resumed == 0 || moved == 0 {
+		t.Errorf("%d readers have resumed, and %d have moved", resumed, moved)
 	}
 }
