@@ -36,6 +36,7 @@ const (
 	Expire      Action = "expire"     // the credential of a stream has expired
 	Revoke      Action = "revoke"     // the credential of a stream, or its access, was withdrawn
 	Move        Action = "move"       // what the principal of a stream may see has changed, and the stream shows that or ends
+	Window      Action = "window"     // another window on an open stream
 	Repeated    Action = "repeated"   // denials that were only counted
 	Lost        Action = "lost"       // entries that could not be written
 )

@@ -10,10 +10,7 @@ import (
 )
 
 const (
-	corsMethods = "GET, HEAD, PUT, DELETE"
-	// corsPostMethods are the allowed methods if there are sessions and tickets, or
-	// delivery reports.
-	corsPostMethods = "GET, HEAD, POST, PUT, DELETE"
+	corsMethods = "GET, HEAD, POST, PUT, DELETE"
 	// corsHeaders are the headers that are read, those that libraries for tracing add to every
 	// request of their page, and Incremental, which asks proxies not to buffer: without permission
 	// for these, the page gets no answer at all.
@@ -29,10 +26,6 @@ const (
 func (g *settings) cors(next http.Handler) http.Handler {
 	if len(g.cfg.AllowedOrigins) == 0 {
 		return g.logOrigin(next)
-	}
-	methods := corsMethods
-	if g.cfg.Access != nil || g.cfg.DeliveryReports {
-		methods = corsPostMethods
 	}
 	headers := strings.Join(slices.Concat([]string{corsHeaders}, g.cfg.AllowedHeaders), ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +45,7 @@ func (g *settings) cors(next http.Handler) http.Handler {
 			return
 		}
 		if allowed {
-			h.Set("Access-Control-Allow-Methods", methods)
+			h.Set("Access-Control-Allow-Methods", corsMethods)
 			h.Set("Access-Control-Allow-Headers", headers)
 			h.Set("Access-Control-Max-Age", corsMaxAge)
 		}

@@ -104,7 +104,7 @@ func (g *settings) coding(r *http.Request, preferred wire.Coding, watches ...aut
 // however it ends.
 func (g *settings) stream(w http.ResponseWriter, r *http.Request, req session.Request, parts []authz.Part, as limits.Ref, from netip.AddrPort) {
 	carried := false
-	with := g.enter(r.Context(), parts)
+	with := g.enter(r.Context(), req, parts)
 	defer func() {
 		if !carried {
 			g.deps.Leave(as, with)
@@ -139,11 +139,12 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req session.Re
 
 // enter makes the authorization of a stream. One of counts ends when what its principal may see changes: a
 // count of something else has nothing in common with it.
-func (g *settings) enter(ctx context.Context, parts []authz.Part) *authz.Authorization {
-	if slices.ContainsFunc(parts, authz.Part.Counts) {
-		return g.authorizations.Enter(authz.IdentityOf(ctx), parts...)
+func (g *settings) enter(ctx context.Context, req session.Request, parts []authz.Part) *authz.Authorization {
+	who := authz.IdentityOf(ctx)
+	if slices.ContainsFunc(parts, authz.Part.Counts) || who == nil && req.Until {
+		return g.authorizations.Enter(who, parts...)
 	}
-	return g.authorizations.EnterSwitching(authz.IdentityOf(ctx), parts...)
+	return g.authorizations.EnterSwitching(who, parts...)
 }
 
 // notFound answers a stream whose watches, or the parts of them that it asks for, were not found.

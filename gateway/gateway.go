@@ -59,6 +59,7 @@ type observers struct {
 	series      *introspection.Recorder
 	subscribers *introspection.List
 	reports     *introspection.DeliveryRate
+	moves       *limits.Quotas // of windows
 }
 
 // shares are what all requests share, and each client has a part of. Static after construction.
@@ -102,7 +103,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		views: c.engine, registry: c.Registry, started: time.Now(), log: c.Logger,
-		observers: observers{metrics: metrics.New(c.Registry, c.Version, c.Commit), subscribers: introspection.New(c.Logger), reports: introspection.NewDeliveryRate()},
+		observers: observers{metrics: metrics.New(c.Registry, c.Version, c.Commit), subscribers: introspection.New(c.Logger), reports: introspection.NewDeliveryRate(), moves: limits.NewQuotas(limits.QuotaLimits{RequestsPerSecond: movesPerClient})},
 		pumps:     pumps{hijacked: session.NewHijacked(epoll.NewHangupWatcher), pieces: wire.NewCache(c.CompressionCache), lists: wire.NewCache(c.listCache())},
 		rights:    rights{authorizations: authz.NewTable(), audit: access.NewAuditLog(), refusals: authz.NewRefusalLog(c.Logger)},
 	}
@@ -210,6 +211,9 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 
 	// Renewals of streams with another credential.
 	r.Put("/v1/streams/{stream}", g.handleRenew)
+
+	// Moves of the windows of streams.
+	r.Post("/v1/streams/{stream}/window", g.handleMove)
 
 	// Long poll, for clients and proxies that cannot stream.
 	get("/v1/watches/{watch}/changes", g.unary.Changes)

@@ -87,11 +87,12 @@ type player struct {
 	config  Config
 	watches []string
 	clients map[string]*gatewaytest.Exchange
+	streams map[string]string // the names of their streams, as in hello
 	out     strings.Builder
 }
 
 func playTranscript(t *testing.T, program, accepts string) string {
-	p := &player{t: t, accepts: accepts, clients: map[string]*gatewaytest.Exchange{}, config: Config{StreamSettings: StreamSettings{Drain: -1, MaxAge: -1}, engine: gatewaytest.NewViews(t)}}
+	p := &player{t: t, accepts: accepts, clients: map[string]*gatewaytest.Exchange{}, streams: map[string]string{}, config: Config{StreamSettings: StreamSettings{Drain: -1, MaxAge: -1}, engine: gatewaytest.NewViews(t)}}
 	for i, line := range strings.Split(program, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -102,6 +103,7 @@ func playTranscript(t *testing.T, program, accepts string) string {
 		p.listen(line)
 	}
 	out := randomRetry.ReplaceAllString(p.out.String(), "${1}RANDOM")
+	out = streamID.ReplaceAllString(out, `"stream":"RANDOM"`)
 	return twoFlushes.ReplaceAllString(out, "\n$2$1\n")
 }
 
@@ -111,6 +113,9 @@ func (p *player) listen(line string) {
 	for _, name := range slices.Sorted(maps.Keys(p.clients)) {
 		x := p.clients[name]
 		text := x.Take()
+		if found := streamID.FindStringSubmatch(text); found != nil {
+			p.streams[name] = found[1]
+		}
 		if over, err := x.Over(); over {
 			delete(p.clients, name)
 			text += fmt.Sprintf("[%s: end of body, error %v]\n", name, err)
@@ -223,9 +228,20 @@ func (p *player) clientDoes(name string, words []string) error {
 		p.clients[name] = x
 		fmt.Fprintf(&p.out, "[%s: %s, %s]\n", name, x.Status, x.Header.Get("Content-Type"))
 		return nil
+	case "move":
+		return p.move(name, p.streams[words[1]], words[2])
 	case "hangup":
 		p.clients[name].Cancel()
 		return nil
 	}
 	return errors.New("unknown step of a client")
+}
+
+// move moves the window of a stream, and waits until a shard has noticed. A client has the answer.
+func (p *player) move(name, stream, query string) error {
+	x := p.ask(stream, query)
+	p.clients[name] = x
+	fmt.Fprintf(&p.out, "[%s: %s, %s]\n", name, x.Status, x.Header.Get("Content-Type"))
+	time.Sleep(slack())
+	return nil
 }

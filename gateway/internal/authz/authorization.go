@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Authorization is the permission of a stream to go on. A nil *Authorization never ends: it is that of a stream
-// in a gateway that does not ask for credentials.
+// Authorization is the permission of a stream to go on, and what it is to follow. A nil *Authorization never ends: it is
+// that of a stream in a gateway that does not ask for credentials, unless it has windows, which can be moved.
 //
 // All methods may be called from any goroutine.
 type Authorization struct {
@@ -30,10 +30,12 @@ type Authorization struct {
 	keys  []string // that revoke it
 	first int      // how many of them are of the credential with which it began
 
-	evaluating sync.Mutex // guards the following field
-	parts      []Part     // of watches, that the stream follows or is about to
+	evaluating sync.Mutex     // guards the following fields
+	parts      []Part         // of watches, that the stream follows or is about to
+	moved      map[int]uint64 // the number of the last move of a window, by the index of its watch
 
 	mu      sync.Mutex // guards the following fields
+	moving  moving
 	ended   chan struct{}
 	changed chan struct{} // holds an element if there are switches
 	notify  func()
@@ -42,9 +44,9 @@ type Authorization struct {
 
 // validity says who holds the authorization, and until when. Static after construction.
 type validity struct {
-	who    *credential.Identity
-	ends   time.Time // when the credential ends; zero: never
-	leaves time.Time // when the stream gets its goodbye, a little earlier
+	who    *credential.Identity // nil: the gateway did not ask for credentials when the stream began
+	ends   time.Time            // when the credential ends; zero: never
+	leaves time.Time            // when the stream gets its goodbye, a little earlier
 }
 
 // ending says why an authorization has ended before its time. Static after construction.
@@ -63,7 +65,7 @@ const farewell = 30 * time.Second
 // validityOf returns the validity of an authorization that an identity gets now.
 func validityOf(who *credential.Identity, now time.Time) *validity {
 	v := &validity{who: who}
-	if who.Expires.IsZero() {
+	if who == nil || who.Expires.IsZero() {
 		return v
 	}
 	left := max(who.Expires.Sub(now), 0)
@@ -90,7 +92,7 @@ func (p *Authorization) ID() string {
 	return p.id
 }
 
-// Holder returns the identity that holds the authorization; nil: there is no authorization.
+// Holder returns the identity that holds the authorization; nil: the gateway did not ask for credentials.
 func (p *Authorization) Holder() *credential.Identity {
 	if p == nil {
 		return nil
@@ -213,13 +215,16 @@ func (p *Authorization) Losses() []int {
 	return nil
 }
 
-// change adds switches for the stream. Of several switches of a watch, the last one counts.
+// change adds switches for the stream. Of several switches of a watch, the last one counts, and it tells of all moves.
 func (p *Authorization) change(all []Switch) {
 	p.mu.Lock()
 	if p.next == nil {
 		p.next = map[int]Switch{}
 	}
 	for _, s := range all {
+		if former, there := p.next[s.Index]; there {
+			s = s.after(former)
+		}
 		p.next[s.Index] = s
 	}
 	p.waiting.Store(true)

@@ -69,6 +69,9 @@ func (t *Table) check(ctx context.Context, p *Authorization) {
 	defer p.evaluating.Unlock()
 	e := t.evaluator.Load()
 	before := p.validity.Load().who
+	if before == nil {
+		return // the gateway did not ask for credentials when the stream began
+	}
 	who, revoked := e.identify(before)
 	switch {
 	case p.ending.Load() != nil:

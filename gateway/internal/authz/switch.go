@@ -16,6 +16,8 @@ type Switch struct {
 	Index int          // of the watch in the stream
 	Part  Part         // the new part
 	Watch *watch.Watch // the new part as a watch; nil: it is unchanged
+	Keep  bool         // both parts are windows of the same view
+	Move  uint64       // the number of the move; 0: what its holder may see has changed
 }
 
 // Switch returns the switch of a stream of an identity that follows p, the watch of that index.

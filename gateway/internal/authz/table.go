@@ -39,19 +39,23 @@ func NewTable() *Table {
 // if that has changed since the request was identified. It is nil if the gateway does not ask
 // for credentials. The caller must call Leave.
 func (t *Table) Enter(who *credential.Identity, parts ...Part) *Authorization {
+	if who == nil {
+		return nil
+	}
 	return t.enter(&Authorization{parts: parts}, who)
 }
 
 // EnterSwitching is like Enter, for a stream that switches when what its holder may see
-// changes.
+// changes, and whose windows can be moved. If it has any, it has an authorization even if the gateway
+// does not ask for credentials.
 func (t *Table) EnterSwitching(who *credential.Identity, parts ...Part) *Authorization {
+	if who == nil && !slices.ContainsFunc(parts, Part.IsWindow) {
+		return nil
+	}
 	return t.enter(&Authorization{parts: slices.Clone(parts), switches: true}, who)
 }
 
 func (t *Table) enter(p *Authorization, who *credential.Identity) *Authorization {
-	if who == nil {
-		return nil
-	}
 	p.id = rand.Text()
 	for _, part := range p.parts {
 		p.watches = append(p.watches, part.Name())
@@ -59,11 +63,13 @@ func (t *Table) enter(p *Authorization, who *credential.Identity) *Authorization
 			p.clustered = true
 		}
 	}
-	p.clustered = p.clustered || who.Mechanism == access.Kubernetes
+	p.clustered = p.clustered || who != nil && who.Mechanism == access.Kubernetes
 	p.validity.Store(validityOf(who, time.Now()))
 	t.mu.Lock()
 	t.open[p.id] = p
-	t.key(p, who)
+	if who != nil {
+		t.key(p, who)
+	}
 	p.first = len(p.keys)
 	t.mu.Unlock()
 	t.checkOne(p)
@@ -140,11 +146,9 @@ var (
 // shortens it. If the principal may see something else with that credential, the stream
 // switches, or ends.
 func (t *Table) Renew(id string, who *credential.Identity) error {
-	t.mu.Lock()
-	p := t.open[id]
-	t.mu.Unlock()
+	p := t.find(id)
 	switch {
-	case p == nil || p.ending.Load() != nil:
+	case p == nil || p.ending.Load() != nil || p.Holder() == nil:
 		return ErrUnknown
 	case !p.validity.Load().who.Is(who.Principal):
 		return ErrNotYours

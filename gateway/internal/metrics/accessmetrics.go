@@ -13,6 +13,7 @@ type accessMetrics struct {
 	refused    map[access.Reason]prometheus.Counter
 	limited    map[string]prometheus.Counter // by mechanism
 	switched   prometheus.Counter
+	moved      prometheus.Counter
 	failures   ruleFailures
 }
 
@@ -32,6 +33,9 @@ func (m *Metrics) makeAccess() {
 	m.access.switched = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: Namespace + "view_switches_total", Help: "Times that a stream went on with another part of a watch, since its principal may see something else.",
 	})
+	m.access.moved = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: Namespace + "window_moves_total", Help: "Times that a stream went on with another window, since its client has moved it. Moves that another one has overtaken are not counted.",
+	})
 	m.access.failures.now = func() uint64 { return 0 }
 	failures := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: Namespace + "rule_failures_total", Help: "Expressions of roles and rules without a result, so that they allow nothing. Each counts once for all principals with the same values, until they are forgotten, and once for each write or delete. Rules of views are in view_failures_total.",
@@ -43,7 +47,7 @@ func (m *Metrics) makeAccess() {
 	for _, reason := range access.Reasons {
 		m.access.refused[reason] = refused.WithLabelValues(string(reason))
 	}
-	m.Registry.MustRegister(identified, refused, limited, m.access.switched, failures)
+	m.Registry.MustRegister(identified, refused, limited, m.access.switched, m.access.moved, failures)
 }
 
 // WatchAudit exports how many lines the audit log has lost.
@@ -69,8 +73,14 @@ func (f *ruleFailures) total() float64 {
 	return float64(f.before + f.now())
 }
 
-// Switched counts a switch of a stream to another part of a watch.
-func (m *Metrics) Switched() { m.access.switched.Inc() }
+// Switched counts a switch of a stream to another part of a watch, or a move of a window.
+func (m *Metrics) Switched(moved bool) {
+	if moved {
+		m.access.moved.Inc()
+		return
+	}
+	m.access.switched.Inc()
+}
 
 // Identified counts a request by the mechanism of its principal.
 func (m *Metrics) Identified(mechanism string) { m.access.identified[mechanism].Inc() }

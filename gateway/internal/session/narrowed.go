@@ -45,6 +45,11 @@ func (d *Deps) Open(r *Request, parts []authz.Part, c limits.Client) ([]*watch.W
 	return out, nil
 }
 
+// OpenWindow returns the window to which a stream moves. The error is as that of Open.
+func (d *Deps) OpenWindow(part authz.Part, c limits.Client) (*watch.Watch, error) {
+	return d.openPart(part, c, nil)
+}
+
 // openPart is Open for one watch.
 func (d *Deps) openPart(part authz.Part, c limits.Client, resume *stream.Position) (*watch.Watch, error) {
 	c = limits.Payer(part.Who(), c)
