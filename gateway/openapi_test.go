@@ -229,6 +229,7 @@ func TestEveryDocumentedPath(t *testing.T) {
 	r.registry.Remove("silent")
 	d.check(t, r, documentedCase{"GET", "/readyz", "", nil, 200})
 	d.checkGone(t, r)
+	d.checkMoves(t)
 	d.checkBodyTooLate(t)
 	d.checkTooManyStreams(t)
 	d.checkNoRoom(t)
@@ -265,6 +266,27 @@ func (d *documented) checkRenewal(t *testing.T) {
 		d.check(t, r, documentedCase{"PUT", "/v1/streams/" + id, "", []string{header}, status})
 	}
 	d.check(t, r, documentedCase{"PUT", "/v1/streams/X", "", []string{g.as("ci")}, 404})
+}
+
+// checkMoves moves windows of streams.
+func (d *documented) checkMoves(t *testing.T) {
+	r := newAPIRig(t, Config{engine: gatewaytest.NewViews(t)})
+	for watch, statuses := range map[string]map[string]int{"hosts": {"offset=1": 200, "offset=x": 400}, "silent": {"offset=1": 503}} {
+		res, err := http.Get(r.url + "/v1/events?order=n&limit=1&watch=" + watch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		for lines, id := bufio.NewScanner(res.Body), ""; id == "" && lines.Scan(); {
+			if found := streamID.FindStringSubmatch(lines.Text()); found != nil {
+				id = found[1]
+				for query, status := range statuses {
+					d.check(t, r, documentedCase{"POST", "/v1/streams/" + id + "/window?" + query, "", nil, status})
+				}
+			}
+		}
+	}
+	d.check(t, r, documentedCase{"POST", "/v1/streams/X/window", "", nil, 404})
 }
 
 // checkTooManyStreams has one client request a second stream, and a second view.
