@@ -210,6 +210,8 @@ interface BookmarkEvent {
     digest?: Digest;
     /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
     horizon?: Revision;
+    /** After a move of the window: the number of the newest move that this includes. */
+    move?: number;
     /** With `order`: the `after` of what comes next. Absent: nothing does. */
     next?: string;
     revision: Revision;
@@ -249,6 +251,8 @@ interface EndOfSnapshotEvent {
     digest?: Digest;
     /** With `deletes=1`: what was deleted after this revision, and is not in the snapshot, is among its deletes. */
     horizon?: Revision;
+    /** After a move of the window: the number of the newest move that this includes. */
+    move?: number;
     /** With `order`: the `after` of what comes next. Absent: nothing does. */
     next?: string;
     /** After a resume. */
@@ -281,7 +285,7 @@ interface HelloEvent {
 /** Names the process that answers. Counters of two instances have nothing to do with each other. */
 type Instance = string;
 
-/** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
+/** Names a stream, so that its windows can be moved, and that it can be renewed if the gateway asks who its clients are. */
 type StreamID = string;
 
 /** Forget everything known of this watch; a full snapshot follows. */

@@ -208,6 +208,8 @@ export interface EndOfSnapshotEvent {
   digest?: Digest;
   /** With `deletes=1`: what was deleted after this revision, and is not in the snapshot, is among its deletes. */
   horizon?: Revision;
+  /** After a move of the window: the number of the newest move that this includes. */
+  move?: number;
   /** With `order`: the `after` of what comes next. Absent: nothing does. */
   next?: string;
   /** After a resume. */
@@ -230,6 +232,8 @@ export interface BookmarkEvent {
   digest?: Digest;
   /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
   horizon?: Revision;
+  /** After a move of the window: the number of the newest move that this includes. */
+  move?: number;
   /** With `order`: the `after` of what comes next. Absent: nothing does. */
   next?: string;
   revision: Revision;
@@ -511,7 +515,7 @@ export interface TopologyWatch {
   template?: string;
 }
 
-/** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
+/** Names a stream, so that its windows can be moved, and that it can be renewed if the gateway asks who its clients are. */
 export type StreamID = string;
 
 /** The digest of a state: the number of its resources and the sum of their hashes. `docs/protocol.md` has the function. */

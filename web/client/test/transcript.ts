@@ -23,6 +23,8 @@ export interface Block {
   text: string;
   over: boolean;
   now: Map<string, State>;
+  /** The window that the stream goes on with, from this block on. */
+  move: URLSearchParams | undefined;
 }
 
 const folder = new URL('../../../gateway/testdata/', import.meta.url);
@@ -39,8 +41,12 @@ export function read(file: string): Transcript {
     upstreams.play(line);
     while (blocks[0]?.line === line) {
       const block = blocks.shift()!;
-      const client = block.begins ? begin(block, line, clients) : readerOf(file, block, clients);
-      client.blocks.push({ text: block.text, over: block.ends !== undefined, now: upstreams.now() });
+      let client = block.begins ? begin(block, line, clients) : readerOf(file, block, clients);
+      // The stream is told before the client that has moved its window.
+      const [, verb, stream = '', query] = line.split(' ');
+      const move = verb === 'move' && block.text.startsWith('event:') ? new URLSearchParams(query) : undefined;
+      if (move) client = clients.get(stream)!;
+      client.blocks.push({ text: block.text, over: block.ends !== undefined, now: upstreams.now(), move });
     }
   }
   if (blocks.length > 0) throw new Error(`${file}: no line of the script for ${blocks[0]!.line}`);

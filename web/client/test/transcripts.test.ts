@@ -40,11 +40,13 @@ describe.each(files)('%s', (file) => {
       await prepare(transcript, client, specs);
       server.last.accept();
       let compared = 0;
-      for (const { text, over, now } of client.blocks) {
+      let shown = specs;
+      for (const { text, over, now, move } of client.blocks) {
+        if (move) shown = shown.map((spec) => moved(spec, move));
         server.last.send(text.replaceAll('RANDOM', '1000'));
         if (over) server.last.end();
         await pass();
-        for (const spec of specs) compared += check(tide.store(spec), now.get(spec.watch), spec);
+        for (const [i, spec] of specs.entries()) compared += check(tide.store(spec), now.get(spec.watch), shown[i]!);
       }
       // A refused client and a watch that does not exist have no resources.
       const welcome = client.blocks.some(({ text }) => text.includes('event: hello'));
@@ -145,6 +147,10 @@ const watchesOf = ({ request }: Client) =>
   request.pathname.match(/^\/v1\/watches\/([^/]*)\/(?:counts\/)?events$/)?.slice(1) ?? request.searchParams.getAll('watch');
 
 type Spec = ReturnType<typeof specOf>;
+
+function moved(spec: Spec, move: URLSearchParams): Spec {
+  return { ...spec, limit: Number(move.get('limit') ?? spec.limit), offset: Number(move.get('offset') ?? 0) };
+}
 
 function specOf({ request: { searchParams } }: Client, watch: string) {
   const of = (parameter: string) => [`${parameter}.${watch}`, parameter].flatMap((name) => searchParams.getAll(name)).join();
