@@ -45,7 +45,7 @@ func (v *Views) orderOf(of *watch.Watch, d *view.Definition) *entry {
 func (v *Views) newWindow(e *entry, d *view.Definition, client string) *window {
 	place, _ := d.Window()
 	w := &window{
-		definition: d, Window: place, client: client, account: memory.NewUnsqueezedAccount(v.memory),
+		definition: d, Window: place, client: client, idleSince: time.Now(), account: memory.NewUnsqueezedAccount(v.memory),
 		changed: map[string]uint64{}, came: map[string]uint64{}, left: map[string]uint64{},
 	}
 	w.watch = e.parent.of.NewRequestedView(watch.RequestedViewConfig{Account: w.account, InUse: func(bool) { v.held(e) }, Window: true})
@@ -113,8 +113,7 @@ func (v *Views) sweep(e *entry) (next time.Duration) {
 			w.idleSince = now
 			next = v.limits().Linger
 		case now.Sub(w.idleSince) >= v.limits().Linger:
-			v.uncharge(w.client)
-			w.watch.Close()
+			v.closeWindow(w)
 			continue
 		default:
 			left := v.limits().Linger - now.Sub(w.idleSince)
@@ -129,6 +128,40 @@ func (v *Views) sweep(e *entry) (next time.Duration) {
 		v.tell(e)
 	}
 	return next
+}
+
+// closeWindow ends a window that was removed from its order.
+func (v *Views) closeWindow(w *window) {
+	v.uncharge(w.client)
+	w.watch.Close()
+}
+
+// removeIdleWindow removes the window that has been idle for longest, of those of a client in orders that are in
+// use, or of all if the client is empty. It returns false if there is none. A stream whose window is moved leaves
+// one each time.
+func (v *Views) removeIdleWindow(client string) bool {
+	var of *entry
+	var oldest *window
+	for _, p := range v.watches {
+		for _, e := range p.views {
+			if e.order == nil || !e.inUse() {
+				continue
+			}
+			for _, w := range *e.order.list.Load() {
+				idle := !w.watch.InUse() && !w.idleSince.IsZero() && (client == "" || w.client == client)
+				if idle && (oldest == nil || w.idleSince.Before(oldest.idleSince)) {
+					of, oldest = e, w
+				}
+			}
+		}
+	}
+	if oldest == nil || time.Since(oldest.idleSince) < justOpened {
+		return false
+	}
+	of.order.set(slices.DeleteFunc(slices.Clone(*of.order.list.Load()), func(w *window) bool { return w == oldest }))
+	v.tell(of)
+	v.closeWindow(oldest)
+	return true
 }
 
 // sweepAll sweeps the orders that are in use.

@@ -186,13 +186,13 @@ func (v *Views) refuses(client string) *Refusal {
 	if v.closed {
 		return &Refusal{Reason: TooMany}
 	}
-	if v.clients[client] >= v.limits().MaxPerClient && !v.removeIdle(func(e *entry) bool { return e.client == client }) && !v.removeIdleCount(client) {
+	if v.clients[client] >= v.limits().MaxPerClient && !v.removeIdleOf(client) {
 		return &Refusal{Reason: TooManyOfAClient, Limit: v.limits().MaxPerClient}
 	}
-	if v.number >= v.limits().Max && !v.removeIdle(nil) && !v.removeIdleCount("") {
+	if v.number >= v.limits().Max && !v.removeIdleOf("") {
 		return &Refusal{Reason: TooMany, Limit: v.limits().Max}
 	}
-	if v.exceeds() && !v.removeIdle(nil) && !v.removeIdleCount("") {
+	if v.exceeds() && !v.removeIdleOf("") {
 		return &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 	}
 	return nil
@@ -222,15 +222,21 @@ func (v *Views) hasRoom() bool { return v.holds() < v.limits().MaxBytes*3/4 }
 // whatever is short.
 const justOpened = 500 * time.Millisecond
 
-// removeIdle removes the view that has been idle for longest, of those for which f, if it
-// is not nil, is true. It returns false if there is none.
+// removeIdleOf removes a view, a count or a window that nobody uses, of those of a client, or of all if that
+// is empty. It returns false if there is none.
+func (v *Views) removeIdleOf(client string) bool {
+	return v.removeIdle(func(e *entry) bool { return client == "" || e.client == client }) || v.removeIdleCount(client) || v.removeIdleWindow(client)
+}
+
+// removeIdle removes the view that has been idle for longest, of those for which f is true. It returns
+// false if there is none.
 func (v *Views) removeIdle(f func(*entry) bool) bool {
 	for at := v.idle.Front(); at != nil; at = at.Next() {
 		e := at.Value.(*entry)
 		if time.Since(e.idleSince) < justOpened {
 			return false
 		}
-		if !e.inUse() && (f == nil || f(e)) {
+		if !e.inUse() && f(e) {
 			v.remove(e)
 			return true
 		}
@@ -398,7 +404,7 @@ func (v *Views) relieve() {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.exceeds() && (v.removeIdle(nil) || v.removeIdleCount("")) {
+	for v.exceeds() && v.removeIdleOf("") {
 	}
 	if !v.exceeds() {
 		return

@@ -109,6 +109,37 @@ func TestWindowsAreLimited(t *testing.T) {
 	})
 }
 
+// TestIdleWindowsMakeRoom: a window that a reader has left counts for its client until another one is asked
+// for. One that was just left is kept, since its reader may come back.
+func TestIdleWindowsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxPerClient: 4})
+		f.commit(`a={"n":1}`, `b={"n":2}`)
+		s := subscribe(t, f.open(ordered(t, "n", 1, 0), "c"), nil)
+		for i := range 10 {
+			w, err := f.views.Open(f.base, ordered(t, "n", 1, i+1), Request{Client: "c"})
+			if err != nil {
+				t.Fatalf("move %d: %v", i, err)
+			}
+			s.moveTo(w, uint64(i+1))
+			s.lines()
+			time.Sleep(justOpened / 2)
+		}
+		if n := f.views.Stats().Views; n > 4 {
+			t.Errorf("there are %d views, want 4 at most", n)
+		}
+		var refused *Refusal
+		for i := range 4 {
+			if _, err := f.views.Open(f.base, ordered(t, "n", 2, i), Request{Client: "c"}); err != nil && !errors.As(err, &refused) {
+				t.Fatal(err)
+			}
+		}
+		if refused == nil {
+			t.Error("windows that were just opened are removed")
+		}
+	})
+}
+
 // TestOrderThatDoesNotFit: its windows are stale, and go on once there is room.
 func TestOrderThatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
