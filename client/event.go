@@ -92,6 +92,8 @@ type Event struct {
 	Type EventType `json:"type"`
 	// Watch is the name of the watch; empty for hello, goodbye, and the state Offline.
 	Watch string `json:"watch"`
+	// Stream is set for hello if the stream has a name, which only its client is told.
+	Stream string `json:"stream"`
 	Resource
 
 	// Reason is set for reset, status and goodbye.
@@ -109,6 +111,9 @@ type Event struct {
 	// nothing does.
 	Before int    `json:"before"`
 	Next   string `json:"next"`
+	// Move is set for the first end_of_snapshot or bookmark after a move of the window: the number of the
+	// newest move in the stream that it includes.
+	Move uint64 `json:"move"`
 	// Left is set for a delete of a resource that is still there, but not in the window any more.
 	Left bool `json:"left"`
 	// Verify is set for an end_of_snapshot of a stream that resumes by digest: what was sent may not

@@ -21,7 +21,7 @@ var (
 )
 
 // WatchOption says what of a watch is followed: a [View], a [Counting], [And], [From], [Verifying],
-// [MaxRate], [First], or [UntilEndOfSnapshot].
+// [MaxRate], [First], [*Mover], or [UntilEndOfSnapshot].
 type WatchOption interface{ apply(*follower) }
 
 type watchOption func(*follower)
@@ -108,6 +108,7 @@ type follower struct {
 	until     bool      // the end of the snapshot
 	maxRate   string
 	first     []string // keys that come first
+	mover     *Mover   // nil: the window is not moved
 	verifying bool     // see Verifying
 	// verify is called before each event that an id covers. If that has a digest, it makes what the client
 	// has the state with the digest, and returns what the client must be handed before. nil: the stream
@@ -129,7 +130,7 @@ type follower struct {
 const (
 	// stop is a wait that means that there is no further attempt.
 	stop time.Duration = -1
-	// atOnce is the wait before a request for fewer watches. Nothing was lost.
+	// atOnce is the wait before a request for fewer watches, or for another window. Nothing was lost.
 	atOnce time.Duration = -2
 )
 
@@ -164,18 +165,24 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 		return f.back(End{}), err
 	}
 	f.held, f.bytes = nil, 0 // it will be sent again
+	connected, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	f.mover.connects(f.client, f.watches[0], cut)
+	defer f.mover.ended()
 	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.id}
 	connection.Handle = func(e Event) error { return f.event(ctx, e) }
 	f.undigested = false
 	if header != "" {
 		connection.Header = map[string]string{"Authorization": header}
 	}
-	end := connection.Run(ctx)
+	end := connection.Run(connected)
 	end.Err = withoutToken(end.Err, token)
 	var p *Problem
 	switch {
 	case f.left:
 		return stop, errBreak
+	case errors.Is(context.Cause(connected), errMoved) && ctx.Err() == nil:
+		return atOnce, nil
 	case end.Goodbye != nil:
 		return f.afterGoodbye(end)
 	case ctx.Err() != nil:
@@ -233,6 +240,9 @@ const eventCost = 256
 // event handles an event of a connection: it is handed over now, or when an id covers it.
 func (f *follower) event(ctx context.Context, e Event) error {
 	early := e.ID == "" && e.Type == Status && !slices.ContainsFunc(f.held, func(h Event) bool { return h.Watch == e.Watch })
+	if e.Type == Hello {
+		f.mover.greeted(e.Stream)
+	}
 	if e.Watch == "" || early {
 		return f.hand(e, nil)
 	}
@@ -327,7 +337,7 @@ func (f *follower) url() string {
 	} else {
 		query["watch"] = f.watches
 		for _, name := range f.watches {
-			f.view.AddTo(query, name)
+			f.mover.of(f.view, name).AddTo(query, name)
 		}
 	}
 	if f.until {
