@@ -499,6 +499,69 @@ var mutants = []mutant{
 			new:  "			w.read(&t.tree, t.revision)\n",
 		}},
 	},
+	{
+		name: "a count accepts positions from before it was made",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/log/derived.go",
+			old:  "	w.next.Horizon, w.next.HorizonAge = derivedRevision(s.v), s.v.Committed\n",
+			new:  "",
+		}},
+	},
+	{
+		name: "states that a count has left out are as if they had been seen",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/counts.go",
+			old:  "lacks = lacks || doubtful || e.Conflated() || e.Revision() != first",
+			new:  "lacks = lacks && doubtful",
+		}},
+	},
+	{
+		name: "a count goes on with the groups of another generation",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/counts.go",
+			old:  "return c.begun && !c.stale && c.primed == newest.Generation() && newest.Forgotten() <= c.seq",
+			new:  "return c.begun && !c.stale && newest.Forgotten() <= c.seq",
+		}},
+	},
+	{
+		name: "a resource that changes stays in its former group",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/counts.go",
+			old:  "	if before != nil {\n		c.tally.add(*before, -1)\n",
+			new:  "	if before != nil && e.Deleted() {\n		c.tally.add(*before, -1)\n",
+		}},
+	},
+	{
+		name: "a group without resources stays",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/counts.go",
+			old:  "				state.Delete(g.key, revision)\n",
+			new:  "",
+		}},
+	},
+	{
+		name: "a number that is gone is still the least",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/tally.go",
+			old:  "		s.least.clean(s.all)\n",
+			new:  "",
+		}},
+	},
+	{
+		name: "the groups of one transaction are visible one by one",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/counts.go",
+			old:  "Value: []byte(now)})\n		}\n",
+			new:  "Value: []byte(now)})\n			state.EndTransaction()\n		}\n",
+		}},
+	},
 }
 
 // TestMutants builds the histories with a twelfth of the faults each day, or with all, and
