@@ -152,3 +152,45 @@ func (w *Writer) growIndex() {
 	}
 	w.index, w.indexed = grown, w.next.Number
 }
+
+// cost is an upper estimate of the bytes that the upserts of a transaction add to
+// the log. Deletes are bounded by the history.
+func (w *Writer) cost(changes []Change) int64 {
+	return w.costAfter(storage.PackingAfter(w.next.Segments, w.used), changes)
+}
+
+// snapshotCost is how many bytes a log built from a snapshot takes.
+func (w *Writer) snapshotCost(snapshot []Change) int64 {
+	return w.costAfter(storage.Packing{}, snapshot)
+}
+
+func (w *Writer) costAfter(p storage.Packing, changes []Change) int64 {
+	if w.account == nil {
+		return 0
+	}
+	around := w.framing.Overhead()
+	for i := range changes {
+		if c := &changes[i]; !c.Deleted {
+			p.Add(around + len(c.Key) + len(c.Value))
+		}
+	}
+	return p.Bytes
+}
+
+// prefetchFrom is the size of a transaction, and prefetchIndex the size of an index, from
+// which it pays to prefetch.
+const (
+	prefetchFrom  = 4
+	prefetchIndex = 1 << 17
+)
+
+// prefetch touches what the changes of a transaction will need of a large log: the slot
+// of each key, then its entry, then its frame. One upsert of a key among a million
+// waits for memory three times in sequence. Requested together, the waits of a whole
+// transaction overlap: one of 64 upserts takes 91 instead of 109 µs among a million
+// keys. Among 100,000 there is no difference (BenchmarkTransaction).
+func (w *Writer) prefetch(changes []Change) {
+	if len(changes) >= prefetchFrom && w.index.Size() >= prefetchIndex {
+		w.prefetched += w.next.Prefetch(w.index, len(changes), func(i int) string { return changes[i].Key })
+	}
+}

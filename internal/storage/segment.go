@@ -229,3 +229,114 @@ func (s *Segment) Run(from, to int) []byte {
 
 // Frame is the frame of an entry.
 func (s *Segment) Frame(e *Entry) []byte { return s.Slab[e.Off : e.Off+e.Size] }
+
+// The sizes at which a log, and what is sent to a subscriber, is divided. They are variables so
+// that tests can make them small: with few and short events, a reader then takes several flushes
+// for a transaction, and for the deletes of a catch-up, and the log has several segments. Nothing
+// else may change them, and no log may exist when they are changed.
+var (
+	// FlushSize is the number of bytes from which a flush ends at the next place where it may: an
+	// id is sent at least as often.
+	FlushSize = 64 << 10
+	// ReplaySize is the number of bytes of the tail of a log that stays as written, so that readers
+	// near the head get every change in the upstream's order. A larger transaction takes several
+	// flushes.
+	ReplaySize = 1 << 20
+	// TurnEntries is the most entries that a walk examines in one turn, give or take a segment.
+	TurnEntries = 4 << 10
+	// SegmentSize is the number of bytes in the slab of a full segment. A snapshot is read, and an
+	// id is sent, at least once for each.
+	SegmentSize = 64 << 10
+)
+
+// Packing simulates how frames will fill segments. The zero value begins with none.
+type Packing struct {
+	Used    int64 // bytes of frames so far
+	Room    int   // in the last slab
+	Entries int   // free in the last segment
+	Bytes   int64 // added
+}
+
+// PackingAfter begins with the segments of a log, which have so many bytes of frames.
+func PackingAfter(segments []*Segment, used int64) Packing {
+	p := Packing{Used: used}
+	if n := len(segments); n > 0 {
+		last := segments[n-1]
+		p.Room, p.Entries = len(last.Slab)-last.Used, len(last.Entries)-last.N
+	}
+	return p
+}
+
+// inIndex is the most bytes that a key takes in the index.
+const inIndex = 24
+
+// Add adds a frame of so many bytes.
+func (p *Packing) Add(frame int) {
+	if p.Room < frame || p.Entries == 0 {
+		p.Room, p.Entries = SizeFor(frame, p.Used)
+		p.Bytes += int64(p.Room) + int64(p.Entries)*EntrySize
+	}
+	p.Room -= frame
+	p.Entries--
+	p.Used += int64(frame)
+	p.Bytes += inIndex
+}
+
+// Compaction is the list of segments as it will be. The zero value is not usable; see New.
+//
+// Owned by the log's writer.
+type Compaction struct {
+	Segments  []*Segment
+	First     []uint64 // seq of the first entry of each
+	Allocated int64    // bytes of segments that were made
+
+	number uint64   // of the version being made
+	out    *Segment // the last of Segments, if the list made it and it has room
+}
+
+// NewCompaction returns a list that begins with some segments. They are for the version with a number.
+func NewCompaction(number uint64, segments []*Segment, first []uint64) Compaction {
+	return Compaction{Segments: segments, First: first, number: number}
+}
+
+// Keep takes over a segment as it is.
+func (l *Compaction) Keep(s *Segment, first uint64) {
+	l.Close()
+	l.Segments, l.First = append(l.Segments, s), append(l.First, first)
+}
+
+// Copy takes over an entry.
+func (l *Compaction) Copy(from *Segment, e *Entry) {
+	if l.out == nil || !l.out.Fits(int(e.Size)) {
+		l.Close()
+		bytes := max(SegmentSize, int(e.Size))
+		l.out = NewSegment(l.number, bytes, bytes/int(e.Size)*5/4+4)
+		l.Allocated += l.out.Bytes()
+		l.Segments, l.First = append(l.Segments, l.out), append(l.First, e.Seq)
+	}
+	l.out.AppendCopy(from, e)
+}
+
+// Mergeable reports whether what is left of a segment, without what was superseded up to a
+// mark, fits into the one being filled.
+func (l *Compaction) Mergeable(s *Segment, mark uint64) bool {
+	if l.out == nil || s.Used-s.Dead > len(l.out.Slab)-l.out.Used {
+		return false
+	}
+	return s.Used-s.DeadAt(mark) <= len(l.out.Slab)-l.out.Used
+}
+
+// Close ends the segment being filled, and trims it if much of it is empty.
+func (l *Compaction) Close() {
+	s := l.out
+	l.out = nil
+	if s == nil || s.Used*8 >= len(s.Slab)*7 {
+		return
+	}
+	cut := NewSegment(l.number, s.Used, s.N)
+	for i := range s.Entries[:s.N] {
+		cut.AppendCopy(s, &s.Entries[i])
+	}
+	l.Allocated += cut.Bytes() - s.Bytes()
+	l.Segments[len(l.Segments)-1] = cut
+}

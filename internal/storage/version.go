@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -209,4 +210,86 @@ func (v *Version) CanResume(p stream.Position) bool {
 	}
 	deletesTo := p.DeletesCompleteTo()
 	return deletesTo >= v.Horizon && (!p.Partial() || deletesTo <= v.DeletesCompleteTo)
+}
+
+// EachExcept calls f for every live resource, by rising revision, except those with the seqs
+// that are present, which it sorts.
+func (v *Version) EachExcept(present []uint64, f func(s *Segment, e *Entry)) {
+	slices.Sort(present)
+	v.Each(v.Seq, func(s *Segment, e *Entry) bool {
+		if len(present) > 0 && present[0] == e.Seq {
+			present = present[1:]
+			return true
+		}
+		f(s, e)
+		return true
+	})
+}
+
+// Packed returns a segment of so many bytes with the newest entry of each key.
+func (v *Version) Packed(bytes int) *Segment {
+	packed := NewSegment(v.Number, bytes, v.Count()+v.Tombstones)
+	for i, s := range v.Segments {
+		entries := v.Entries(i)
+		for j := range entries {
+			if entries[j].Superseded.Load() == 0 {
+				packed.AppendCopy(s, &entries[j])
+			}
+		}
+	}
+	return packed
+}
+
+// EachNewest calls f for each entry up to a revision, superseded or not, newest first, until f
+// returns false.
+func (v *Version) EachNewest(upTo uint64, f func(s *Segment, e *Entry) bool) {
+	end := v.Search(func(e *Entry) bool { return e.Revision > upTo })
+	for i := min(end.Segment, len(v.Segments)-1); i >= 0; i-- {
+		entries := v.Entries(i)
+		if i == end.Segment {
+			entries = entries[:end.Entry]
+		}
+		for j := len(entries) - 1; j >= 0; j-- {
+			if !f(v.Segments[i], &entries[j]) {
+				return
+			}
+		}
+	}
+}
+
+// Kept is the least revision after which the log still has all that it had, superseded or not.
+func (v *Version) Kept() uint64 { return v.revisionOf(v.Intact) }
+
+// Understood is the least revision after which no values were left out, and it is known what
+// each change changed, unless it deletes what was never there.
+func (v *Version) Understood() uint64 {
+	return max(v.Horizon, v.Conflated, v.Since, v.revisionOf(v.Readable))
+}
+
+// revisionOf returns the revision of an entry or, if it is gone, of the next one.
+func (v *Version) revisionOf(seq uint64) uint64 {
+	if seq == 0 {
+		return 0 // it began empty, and nothing was dropped
+	}
+	if _, e := v.Find(seq); e != nil {
+		return e.Revision
+	}
+	first := v.After(seq)
+	if first.Segment == len(v.Segments) {
+		return v.Revision
+	}
+	return v.Entry(first).Revision
+}
+
+// ReachedAt returns when the watch was at a revision, or up to a second before: of what came
+// with a snapshot, when that was, if it is the horizon.
+func (v *Version) ReachedAt(revision uint64) (at time.Time, known bool) {
+	if revision == v.Horizon {
+		return v.HorizonAge, !v.HorizonAge.IsZero()
+	}
+	first := v.FromRevision(revision)
+	if first.Segment == len(v.Segments) {
+		return v.Committed, revision == v.Revision
+	}
+	return v.Times.Of(v.Entry(first).Seq)
 }
