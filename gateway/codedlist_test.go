@@ -130,6 +130,61 @@ func TestListsThatAreNotCompressed(t *testing.T) {
 			if got.Header.Get("Content-Encoding") != c.want || !strings.Contains(got.text, "long long") {
 				t.Errorf("%v, want %q", got.Header, c.want)
 			}
+			state := "http://" + r.address + "/v1/watches/a/digests/" + r.watch.Snapshot().Digest().String()
+			got = list(t, http.MethodGet, state+"/resources?key=k", "Accept-Encoding: gzip, zstd")
+			if got.Header.Get("Content-Encoding") != c.want || !strings.Contains(got.text, "long long") {
+				t.Errorf("about the digest: %v, want %q", got.Header, c.want)
+			}
 		})
+	}
+}
+
+// TestCompressedAnswersAboutDigests are made once for all who ask for the same, and are not compressed for
+// somebody with a credential.
+func TestCompressedAnswersAboutDigests(t *testing.T) {
+	r := newRealGateway(t, Config{}, nil)
+	defer http.DefaultClient.CloseIdleConnections()
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, manyResources(5000)), s.Commit(5000))
+	}
+	for r.watch.Snapshot().Revision() != 5000 {
+		<-r.watch.Changed()
+	}
+	state := "http://" + r.address + "/v1/watches/a/digests/" + r.watch.Snapshot().Digest().String()
+	for _, path := range []string{"", "/keys?bucket=0&bucket=7", "/keys?bucket=7&bucket=0", "/resources?key=default/web-000001&key=default/web-000002"} {
+		plain := list(t, http.MethodGet, state+path)
+		if plain.StatusCode != http.StatusOK || plain.Header.Get("Content-Encoding") != "" || plain.ContentLength != int64(len(plain.text)) {
+			t.Fatalf("%s: %s, %v", path, plain.Status, plain.Header)
+		}
+		want := map[string]string{"zstd, gzip": "zstd", "gzip": "gzip", "br": ""}
+		for accepts, want := range want {
+			switch {
+			case len(plain.text) < 1<<10:
+				want = "" // it is too short
+			case path == "" && want == "zstd":
+				want = "" // a table of digits without order becomes longer
+			}
+			for range 2 {
+				got := list(t, http.MethodGet, state+path, "Accept-Encoding: "+accepts)
+				if got.text != plain.text || got.Header.Get("Content-Encoding") != want || got.ContentLength != int64(len(got.body)) || want != "" && len(got.body) >= len(plain.text) {
+					t.Errorf("%s in %s: %d bytes of %d, %v", path, accepts, len(got.body), len(plain.text), got.Header)
+				}
+				if got.Header.Get("Vary") != "Accept-Encoding" || got.Header.Get("Cache-Control") != "public, max-age=60, immutable" {
+					t.Errorf("%s in %s: %v", path, accepts, got.Header)
+				}
+			}
+			head := list(t, http.MethodHead, state+path, "Accept-Encoding: "+accepts)
+			if head.StatusCode != http.StatusOK || head.Header.Get("Content-Encoding") != want || len(head.body) > 0 {
+				t.Errorf("HEAD of %s in %s: %v", path, accepts, head.Header)
+			}
+		}
+		for _, credential := range []string{"Authorization: Bearer x", "Cookie: session=x"} {
+			if got := list(t, http.MethodGet, state+path, "Accept-Encoding: zstd, gzip", credential); got.Header.Get("Content-Encoding") != "" || got.text != plain.text {
+				t.Errorf("%s with %s: %v", path, credential, got.Header)
+			}
+		}
+	}
+	if raw, sent := counter(t, r.gateway, "watchtide_compression_input_bytes_total"), counter(t, r.gateway, "watchtide_compression_output_bytes_total"); sent == 0 || sent >= raw {
+		t.Errorf("the metrics count %.0f bytes compressed to %.0f", raw, sent)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // verify has all subscribers come back at once with a position of another order, and the state from
 // before the changes. Each is sent the digest of the state, and reads the table of its buckets, the
-// keys of those that differ, and the resources that have changed, as the clients do, but without their
-// random wait.
+// keys of those that differ, and the resources that have changed, as the clients do, in gzip, but without
+// their random wait and each on a new connection.
 func (p plan) verify(g *gatewayProcess) error {
 	var digest []byte
 	streams, err := load.New(load.Options{
@@ -95,7 +95,7 @@ func (p plan) readOnce(g *gatewayProcess, m *measurement, path string, n int) (l
 		return load.Stats{}, err
 	}
 	defer c.Close()
-	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path)
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n", path)
 	if err := c.Open(n, load.Request{Bytes: request}); err != nil {
 		return load.Stats{}, err
 	}

@@ -27,6 +27,9 @@ const (
 	mostRendered = 1000
 	// textOverhead is what a kept text takes beside its bytes.
 	textOverhead = 64
+	// mostShared and mostSharedBytes bound the answers that are kept with a state: their number, and the
+	// length of each.
+	mostShared, mostSharedBytes = 8, 2 << 20
 )
 
 // digestedStates keeps the states that readers verify what they hold with. The zero value is empty.
@@ -60,11 +63,26 @@ type bucketIndex struct {
 	first   []int // of each bucket, and the end
 	table   digest.Table
 
+	sharing sync.Mutex // held while an answer is made; locked before mu
+
+	// Guarded by mu.
 	mu        sync.Mutex
 	texts     map[int][]byte // of buckets, as they were rendered
+	answers   []Shared       // the newest last
 	textBytes int64
 	forgotten bool // it is counted no more
 }
+
+// Shared is an answer about a state that is sent to all who ask the same.
+type Shared struct {
+	name string
+
+	Body   []byte // must not be changed
+	Coding string // of the body; "": it is the text
+	Size   int    // of the text
+}
+
+func (s *Shared) bytes() int64 { return int64(len(s.name)+len(s.Body)) + textOverhead }
 
 type indexed struct {
 	segment *storage.Segment
@@ -239,6 +257,62 @@ func (d *Digested) Rendered(bucket int, render func([]KeyHash) []byte) (text []b
 		d.account.Supersede(size)
 	}
 	return text, len(in), true
+}
+
+// Kept returns the answer with a name if it was made already, and is still kept.
+func (d *Digested) Kept(name string) (answer Shared, ok bool) {
+	index := d.index.Load()
+	if index == nil {
+		return answer, false
+	}
+	return index.kept(name)
+}
+
+func (i *bucketIndex) kept(name string) (answer Shared, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, a := range i.answers {
+		if a.name == name {
+			return a, true
+		}
+	}
+	return answer, false
+}
+
+// Share returns the answer with a name, which render makes for all who ask for it, one after the
+// other. The newest ones are kept for as long as the index. ok is false if the state was given up.
+func (d *Digested) Share(name string, render func() (Shared, error)) (answer Shared, ok bool, err error) {
+	index, ok := d.indexed()
+	if !ok {
+		return answer, false, nil
+	}
+	index.sharing.Lock()
+	defer index.sharing.Unlock()
+	if answer, ok := index.kept(name); ok {
+		return answer, true, nil
+	}
+	if answer, err = render(); err == nil && len(answer.Body) <= mostSharedBytes {
+		answer.name = name
+		d.account.Supersede(index.keep(answer))
+	}
+	return answer, true, err
+}
+
+// keep keeps an answer, and returns how many bytes that takes more.
+func (i *bucketIndex) keep(answer Shared) int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.forgotten {
+		return 0
+	}
+	more := answer.bytes()
+	if len(i.answers) == mostShared {
+		more -= i.answers[0].bytes()
+		i.answers = slices.Delete(i.answers, 0, 1)
+	}
+	i.answers = append(i.answers, answer)
+	i.textBytes += more
+	return more
 }
 
 // Get returns a resource of the state, which holds on to its memory; exists is false if it has none

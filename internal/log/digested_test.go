@@ -1,9 +1,11 @@
 package log
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -304,6 +306,69 @@ func TestIndexOfDigestedState(t *testing.T) {
 		mustCommit(t, w, 1010, upsert("k0", 1010))
 		if got := kept(); got != 0 {
 			t.Errorf("%d bytes are counted for states that were taken away", got)
+		}
+	})
+}
+
+// TestSharedAnswers: an answer is made once for all who ask for the same at once, few are kept, and they
+// are counted.
+func TestSharedAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := memory.NewAccount(64<<20, nil)
+		w := NewWriter(Config{Watch: "w", Account: a})
+		mustReplace(t, w, "e", 1, upsert("k", 1))
+		inSync(w)
+		kept := func() int64 { return a.Own().Superseded() - w.pins.Held() - w.dead }
+		d, _ := w.Digested(w.Snapshot().Digest())
+		if _, ok := d.Kept("a"); ok {
+			t.Error("an answer is there that nobody has made")
+		}
+		made := 0
+		share := func(name string, size int) Shared {
+			got, ok, err := d.Share(name, func() (Shared, error) {
+				made++
+				return Shared{Body: make([]byte, size), Coding: "gzip", Size: 2 * size}, nil
+			})
+			if !ok || err != nil || len(got.Body) != size || got.Coding != "gzip" || got.Size != 2*size {
+				t.Errorf("%s: %d bytes, %t, %v", name, len(got.Body), ok, err)
+			}
+			return got
+		}
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() { share("a", 1000) })
+		}
+		all.Wait()
+		if got, ok := d.Kept("a"); made != 1 || !ok || len(got.Body) != 1000 {
+			t.Errorf("made %d times, kept: %t", made, ok)
+		}
+		empty := kept() - 1000
+		for i := range 3 * mostShared {
+			share(fmt.Sprint("b", i), 1000)
+		}
+		if got := kept() - empty; got < mostShared*1000 || got > mostShared*1100 {
+			t.Errorf("%d bytes are counted for %d answers of 1,000", got, mostShared)
+		}
+		if _, ok := d.Kept("a"); ok {
+			t.Error("the oldest answer is kept beside the newest ones")
+		}
+		share("large", mostSharedBytes+1)
+		if _, ok := d.Kept("large"); ok {
+			t.Error("an answer is kept that is too large")
+		}
+		broken := errors.New("it cannot be made")
+		if _, _, err := d.Share("c", func() (Shared, error) { return Shared{}, broken }); err != broken {
+			t.Errorf("error %v", err)
+		}
+		if _, ok := d.Kept("c"); ok {
+			t.Error("an answer is kept that was not made")
+		}
+		time.Sleep(digestedKept)
+		if got := kept(); got != 0 {
+			t.Errorf("%d bytes are counted after their time", got)
+		}
+		if _, ok := d.Kept("b23"); ok {
+			t.Error("an answer is kept after its time")
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -37,44 +38,52 @@ const (
 func (a *API) digests() map[string]http.HandlerFunc {
 	const state = "/v1/watches/{watch}/digests/{digest}"
 	return map[string]http.HandlerFunc{
-		state:                a.digested(nil, nil, a.table),
-		state + "/keys":      a.digested([]string{"page_token"}, []string{"bucket"}, a.keys),
-		state + "/resources": a.digested([]string{"key_encoding"}, []string{"key"}, a.read),
+		state:                a.digested("table", nil, nil, a.table),
+		state + "/keys":      a.digested("keys", []string{"page_token"}, []string{"bucket"}, a.keys),
+		state + "/resources": a.digested("resources", []string{"key_encoding"}, []string{"key"}, a.read),
 	}
 }
 
 // digestRequest is a request about the state with a digest.
 type digestRequest struct {
-	ctx    context.Context
+	part   string // of the state
 	query  url.Values
+	coding wire.Coding // that the client prefers
 	digest digest.Digest
 	state  *log.Digested
 }
 
+// name is the same for all requests that have the same answer.
+func (ask digestRequest) name() string {
+	return ask.coding.String() + " " + ask.part + "?" + ask.query.Encode()
+}
+
 // digested returns the handler of a route. once and repeated are its parameters, and answer returns
-// the JSON of the answer, and how many bytes it holds on to.
-func (a *API) digested(once, repeated []string, answer func(digestRequest) ([]byte, int64, error)) http.HandlerFunc {
+// the JSON of the answer.
+func (a *API) digested(part string, once, repeated []string, answer func(digestRequest) ([]byte, error)) http.HandlerFunc {
 	parameters := authz.Narrowable(once...)
 	parameters.Repeated = append(parameters.Repeated, repeated...)
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, p := problem.ParseQuery(r.URL.RawQuery, parameters)
 		watch, p := a.watchOf(r, p)
-		part, p := a.part(r, watch, authz.NarrowingOf(query), p)
+		of, p := a.part(r, watch, authz.NarrowingOf(query), p)
 		if p != nil {
 			problem.WriteForPath(w, r, p)
 			return
 		}
-		of, err := digest.Parse(problem.PathParameter(r, "digest"))
+		d, err := digest.Parse(problem.PathParameter(r, "digest"))
 		if err != nil {
-			problem.Write(w, problem.BadParameter("digest", "%v", err).OnWatch(part.Name()))
+			problem.Write(w, problem.BadParameter("digest", "%v", err).OnWatch(of.Name()))
 			return
 		}
-		a.writeDigested(w, r, part, digestRequest{query: query, digest: of}, answer)
+		w.Header().Add("Vary", "Accept-Encoding")
+		query = only(query, append(once, repeated...)...) // the others select the state
+		a.writeDigested(w, r, of, digestRequest{part: part, query: query, coding: a.codingOf(r, watch), digest: d}, answer)
 	}
 }
 
-// writeDigested answers, once there is room for the answer and a processor to make it.
-func (a *API) writeDigested(w http.ResponseWriter, r *http.Request, part authz.Part, ask digestRequest, make func(digestRequest) ([]byte, int64, error)) {
+// writeDigested answers. What many clients ask for, who hold the same, is made and compressed once.
+func (a *API) writeDigested(w http.ResponseWriter, r *http.Request, part authz.Part, ask digestRequest, render func(digestRequest) ([]byte, error)) {
 	ctx, answer := a.Answers.Attach(r.Context(), a.payer(r))
 	defer answer.Release()
 	opened, err := a.Service.Open(ctx, part)
@@ -82,36 +91,64 @@ func (a *API) writeDigested(w http.ResponseWriter, r *http.Request, part authz.P
 		problem.Write(w, problem.Of(err).OnWatch(part.Name()))
 		return
 	}
-	state, ok := opened.Digested(ask.digest)
-	if !ok {
+	var ok bool
+	if ask.state, ok = opened.Digested(ask.digest); !ok {
 		problem.Write(w, gone(part.Name()))
 		return
 	}
-	ask.ctx, ask.state = ctx, state
-	most := int64(readBytes)
-	if !state.Indexed() {
-		most += int64(state.Count()) * indexBytes
+	shared, ok := ask.state.Kept(ask.name())
+	if ok {
+		err = answer.Reserve(ctx, int64(len(shared.Body)))
+	} else {
+		shared, err = ask.share(ctx, answer, render)
 	}
-	var text []byte
-	err = answer.Read(ctx, most, func() (size int64, err error) {
-		scanned := answer.Scan(ctx, func() { text, size, err = make(ask) })
-		if scanned != nil {
-			err = scanned
-		}
-		return size, err
-	})
 	if err != nil {
 		problem.Write(w, problem.Of(err).OnWatch(part.Name()))
 		return
 	}
+	a.writeShared(w, r, shared)
+}
+
+// share makes the answer, once there is room for it and a processor to make it.
+func (ask digestRequest) share(ctx context.Context, answer *limits.Answer, render func(digestRequest) ([]byte, error)) (shared log.Shared, err error) {
+	most := int64(readBytes)
+	if !ask.state.Indexed() {
+		most += int64(ask.state.Count()) * indexBytes
+	}
+	encode := func() (s log.Shared, err error) {
+		text, err := render(ask)
+		body, in := ask.coding.EncodeAnswer(text)
+		return log.Shared{Body: body, Coding: in.String(), Size: len(text)}, err
+	}
+	err = answer.Read(ctx, most, func() (size int64, err error) {
+		ok := true
+		scanned := answer.Scan(ctx, func() { shared, ok, err = ask.state.Share(ask.name(), encode) })
+		switch {
+		case scanned != nil:
+			return 0, scanned
+		case !ok:
+			return 0, gone("")
+		}
+		return int64(len(shared.Body)), err
+	})
+	return shared, err
+}
+
+func (a *API) writeShared(w http.ResponseWriter, r *http.Request, shared log.Shared) {
 	out := wire.NewAnswerWriter(w, r, a.Streams.WriteTimeout, a.Streams.MinRate, a.Streams.Log)
 	defer out.Close()
-	out.Header().Set("Content-Type", "application/json")
-	out.Header().Set("Cache-Control", "public, max-age=60, immutable")
-	if authz.IdentityOf(r.Context()) != nil {
-		out.Header().Set("Cache-Control", "private, no-store")
+	h := out.Header()
+	if shared.Coding != "" {
+		h.Set("Content-Encoding", shared.Coding)
+		a.Streams.Metrics.Compressed(shared.Size, len(shared.Body))
 	}
-	_, _ = out.Write(text) // it never fails
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(shared.Body)))
+	h.Set("Cache-Control", "public, max-age=60, immutable")
+	if authz.IdentityOf(r.Context()) != nil {
+		h.Set("Cache-Control", "private, no-store")
+	}
+	_, _ = out.Write(shared.Body) // it never fails
 }
 
 // gone is the answer to a request about a state that is not kept.
@@ -120,22 +157,22 @@ func gone(watch string) *problem.Problem {
 }
 
 // table answers with the table of the buckets.
-func (a *API) table(ask digestRequest) ([]byte, int64, error) {
+func (a *API) table(ask digestRequest) ([]byte, error) {
 	table, ok := ask.state.Table()
 	if !ok {
-		return nil, 0, gone("")
+		return nil, gone("")
 	}
 	dst := ask.digest.Append([]byte(`{"digest":"`))
 	dst = strconv.AppendInt(append(dst, `","buckets":`...), int64(len(table)), 10)
 	dst = base64.StdEncoding.AppendEncode(append(dst, `,"table":"`...), table.Bytes())
-	return append(dst, "\"}\n"...), int64(len(dst)), nil
+	return append(dst, "\"}\n"...), nil
 }
 
 // keys answers with the keys of some buckets.
-func (a *API) keys(ask digestRequest) ([]byte, int64, error) {
+func (a *API) keys(ask digestRequest) ([]byte, error) {
 	buckets, from, err := ask.buckets()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	dst := ask.digest.Append([]byte(`{"digest":"`))
 	dst = append(dst, `","keys":[`...)
@@ -152,7 +189,7 @@ func (a *API) keys(ask digestRequest) ([]byte, int64, error) {
 		}
 		keys, more, ok := ask.state.Keys(buckets[0], from, left)
 		if !ok {
-			return nil, 0, gone("")
+			return nil, gone("")
 		}
 		dst = append(dst, keyHashes(keys)...)
 		left -= len(keys)
@@ -165,7 +202,7 @@ func (a *API) keys(ask digestRequest) ([]byte, int64, error) {
 		dst = dst[:len(dst)-1]
 	}
 	dst = appendString(append(dst, `],"next_page_token":`...), next)
-	return append(dst, "}\n"...), int64(len(dst)), nil
+	return append(dst, "}\n"...), nil
 }
 
 // buckets returns the buckets that a request asks for, from where a page token says, and the place
@@ -218,31 +255,31 @@ func appendKeyHash(dst []byte, k log.KeyHash) []byte {
 }
 
 // read answers with resources: those of the first keys that it was asked for, and of how many.
-func (a *API) read(ask digestRequest) ([]byte, int64, error) {
+func (a *API) read(ask digestRequest) ([]byte, error) {
 	keys := ask.query["key"]
 	if len(keys) == 0 || len(keys) > mostRead {
-		return nil, 0, problem.BadParameter("key", "%d keys: want 1 to %d, as key=a&key=b", len(keys), mostRead)
+		return nil, problem.BadParameter("key", "%d keys: want 1 to %d, as key=a&key=b", len(keys), mostRead)
 	}
 	dst := ask.digest.Append([]byte(`{"digest":"`))
 	dst = append(dst, `","resources":[`...)
-	n, size := 0, int64(0)
+	n := 0
 	for ; n < len(keys) && (n == 0 || len(dst) < readBytes); n++ {
 		key, err := stream.KeyFromWire(keys[n], ask.query.Get("key_encoding"))
 		if err != nil {
-			return nil, 0, unary.KeyProblem(keys[n], err)
+			return nil, unary.KeyProblem(keys[n], err)
 		}
 		r, exists, ok := ask.state.Get(key)
 		if !ok {
-			return nil, 0, gone("")
+			return nil, gone("")
 		}
 		if !exists {
 			continue
 		}
-		if size += int64(len(r.Key) + len(r.Value)); dst[len(dst)-1] == '}' {
+		if dst[len(dst)-1] == '}' {
 			dst = append(dst, ',')
 		}
 		dst = appendResource(dst, unary.ResourceMessage(r))
 	}
 	dst = strconv.AppendInt(append(dst, `],"read":`...), int64(n), 10)
-	return append(dst, "}\n"...), int64(len(dst)), nil
+	return append(dst, "}\n"...), nil
 }

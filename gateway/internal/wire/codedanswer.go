@@ -13,6 +13,24 @@ const (
 	codedAtLeast = 1 << 10
 )
 
+// EncodeAnswer returns an answer in the coding, and in which coding it is: one that is short, or does not
+// become shorter, is left as it is.
+func (c Coding) EncodeAnswer(text []byte) ([]byte, Coding) {
+	if c == Identity || len(text) < codedAtLeast {
+		return text, Identity
+	}
+	var sum Sum
+	body := []byte(c.Head())
+	for part := range slices.Chunk(text, codedPiece) {
+		p := c.Compress([][]byte{part})
+		body, sum = append(body, p.Bytes...), sum.Then(p.Sum)
+	}
+	if body = c.AppendEnd(body, sum); len(body) >= len(text) {
+		return text, Identity
+	}
+	return slices.Clip(body), c
+}
+
 // CodedAnswer writes the response to a unary request in a content coding, if it has the status 200 and is long enough. Its pieces
 // are found by their hashes, so that equal ones are compressed once for all.
 //
