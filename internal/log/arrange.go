@@ -3,7 +3,9 @@ package log
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/watchtide/watchtide/stream"
@@ -177,12 +179,25 @@ func repeatedInFew(changes []Change) bool {
 	return false
 }
 
+// repeatedInMany looks keys up in a table of its own: a snapshot may have millions, for which a map takes
+// several times as long and as much memory.
 func repeatedInMany(changes []Change) bool {
-	seen := make(map[string]struct{}, len(changes))
+	table := make([]uint64, 1<<bits.Len(uint(len(changes)*3/2))) // half of a hash, and the number of a change from 1 on; 0: free
+	mask := uint64(len(table)) - 1
+	seed := maphash.MakeSeed()
 	for i := range changes {
-		seen[changes[i].Key] = struct{}{}
+		hash := maphash.String(seed, changes[i].Key)
+		entry := hash&^math.MaxUint32 | uint64(i+1)
+		at := hash & mask
+		for ; table[at] != 0; at = (at + 1) & mask {
+			other := table[at]
+			if (other^entry)>>32 == 0 && changes[other&math.MaxUint32-1].Key == changes[i].Key {
+				return true
+			}
+		}
+		table[at] = entry
 	}
-	return len(seen) < len(changes)
+	return false
 }
 
 // DropKnown drops what is known already, as happens where a snapshot and the changes
