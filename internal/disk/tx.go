@@ -133,6 +133,10 @@ func (b *Bucket) DropBucket(name []byte) error {
 // Appended declares that keys are mostly added at the end, so that pages are filled.
 func (b *Bucket) Appended() { b.b.FillPercent = 0.95 }
 
+// Inserted declares that keys are added anywhere, and often in order. In order pages are filled to three
+// quarters, in place of half; elsewhere there are a twelfth more of them.
+func (b *Bucket) Inserted() { b.b.FillPercent = 0.75 }
+
 // Put writes a value with its checksum.
 func (b *Bucket) Put(key, value []byte) error {
 	_, err := b.PutParts(key, value, nil)

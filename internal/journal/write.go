@@ -184,6 +184,7 @@ func (t *transaction) open() (err error) {
 	if t.entries, err = t.bucket.MakeBucket(entriesBucket); err != nil {
 		return err
 	}
+	t.entries.Inserted()
 	t.deletes, err = t.bucket.MakeBucket(deletesBucket)
 	return err
 }

@@ -241,7 +241,9 @@ func (t *turn) watch(w *watch, before uint64) (o *openWatch, err error) {
 
 func (w *openWatch) entriesBucket() (b *disk.Bucket, err error) {
 	if w.entries == nil {
-		w.entries, err = w.tx.MakeBucket(bucketOf(entriesBucket, w.name))
+		if w.entries, err = w.tx.MakeBucket(bucketOf(entriesBucket, w.name)); err == nil {
+			w.entries.Inserted()
+		}
 	}
 	return w.entries, err
 }

@@ -238,6 +238,7 @@ func (i *importer) add(tx *disk.Tx, e *exported) error {
 	if err != nil {
 		return err
 	}
+	entries.Inserted()
 	sum, err := entries.PutParts([]byte(key), number(e.Revision), value)
 	w.Entries.add(sum)
 	return err
