@@ -39,7 +39,7 @@ func (s *Store) load() error {
 
 // loadWatch makes a watch of what the file has of it.
 func (s *Store) loadWatch(f *fileWatch, renew bool) error {
-	resources, deletes, err := f.read(s.revision)
+	resources, deletes, err := f.changes(s.revision)
 	if err != nil {
 		return err
 	}
@@ -48,14 +48,12 @@ func (s *Store) loadWatch(f *fileWatch, renew bool) error {
 		deletes, f.stored.Epoch, f.stored.Horizon = nil, newEpoch(), s.revision
 	}
 	w.log.PrepareEarlier(&log.Earlier{Deletes: deletes, After: f.stored.Horizon})
-	if _, err := w.log.Replace(f.stored.Epoch, resources, s.revision); err != nil {
+	if _, err := w.log.ReplaceWith(f.stored.Epoch, resources, s.revision, stream.AllDeletes); err != nil {
 		return fmt.Errorf("watch %q: %w", f.name, err)
 	}
 	w.stored = f.stored
 	w.inSync()
-	for i := range resources {
-		s.bytes += int64(len(resources[i].Key) + len(resources[i].Value))
-	}
+	s.bytes += f.bytes
 	s.watches[w.name] = w
 	if w.log.Snapshot().Count() > 0 {
 		s.keep(w)
@@ -89,6 +87,7 @@ type fileWatch struct {
 	stored           *stored
 	entries, deletes *disk.Bucket // nil: there are none
 	former           bool         // the file is of format 1
+	bytes            int64        // of the keys and values of the resources that were read
 
 	damaged func(what string) error // of the watch as a whole
 }
@@ -144,31 +143,76 @@ func (f *fileWatch) read(newest uint64) (resources, deleted []stream.Resource, e
 	return resources, deleted, err
 }
 
+// changes is read of resources as a log takes them: they are large, and not copied.
+func (f *fileWatch) changes(newest uint64) (changes []log.Change, deletes []stream.Resource, err error) {
+	changes = make([]log.Change, 0, min(f.stored.Entries.Count, 1<<24))
+	err = f.eachResource(newest, func(r *stream.Resource) { changes = append(changes, log.Change{Resource: *r}) })
+	if err == nil {
+		err = sortByRevision(f, changes, func(c *log.Change) *stream.Resource { return &c.Resource })
+	}
+	if err == nil {
+		deletes, err = f.deleted(newest)
+	}
+	return changes, deletes, err
+}
+
 // resources returns the resources by rising revision.
 func (f *fileWatch) resources(newest uint64) ([]stream.Resource, error) {
 	resources := make([]stream.Resource, 0, min(f.stored.Entries.Count, 1<<24))
+	err := f.eachResource(newest, func(r *stream.Resource) { resources = append(resources, *r) })
+	if err == nil {
+		err = sortByRevision(f, resources, func(r *stream.Resource) *stream.Resource { return r })
+	}
+	return resources, err
+}
+
+// eachResource calls fn with each resource, sorted as they are in the file.
+func (f *fileWatch) eachResource(newest uint64, fn func(*stream.Resource)) error {
 	found := tally{}
 	err := f.each(f.entries, &found, func(key, value []byte) error {
 		r, ok := f.resource(key, value)
 		if !ok {
 			return f.entries.Damaged(key, "it is no resource")
 		}
-		resources = append(resources, r)
+		f.bytes += int64(len(r.Key) + len(r.Value))
+		fn(&r)
 		return checkRevision(f.entries, key, r.Revision, newest)
 	})
 	if err == nil && found != f.stored.Entries {
 		err = f.damaged(found.differs(f.stored.Entries, "resources"))
 	}
-	if err != nil {
-		return nil, err
+	return err
+}
+
+// sortByRevision sorts what has resources, no two of which may have the same revision. It sorts places,
+// since what is sorted is large, and moves each of all to its place.
+func sortByRevision[T any](f *fileWatch, all []T, of func(*T) *stream.Resource) error {
+	type placed struct {
+		revision uint64
+		at       int
 	}
-	slices.SortFunc(resources, func(a, b stream.Resource) int { return cmp.Compare(a.Revision, b.Revision) })
-	for i := range resources[min(len(resources), 1):] {
-		if resources[i].Revision == resources[i+1].Revision {
-			return nil, f.entries.Damaged([]byte(resources[i].Key), "another resource has its revision")
+	order := make([]placed, len(all))
+	for i := range all {
+		order[i] = placed{of(&all[i]).Revision, i}
+	}
+	slices.SortFunc(order, func(a, b placed) int { return cmp.Compare(a.revision, b.revision) })
+	for i := range order[min(len(order), 1):] {
+		if order[i].revision == order[i+1].revision {
+			return f.entries.Damaged([]byte(of(&all[order[i].at]).Key), "another resource has its revision")
 		}
 	}
-	return resources, nil
+	for start := range order { // each cycle of the permutation
+		if order[start].at < 0 {
+			continue // it is in its place
+		}
+		first, to := all[start], start
+		for from := order[to].at; from != start; from = order[to].at {
+			all[to], order[to].at = all[from], -1
+			to = from
+		}
+		all[to], order[to].at = first, -1
+	}
+	return nil
 }
 
 // resource decodes a resource.
