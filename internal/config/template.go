@@ -347,6 +347,7 @@ func textFields(w *Watch) []*string {
 		&w.Kubernetes.LabelSelector, &w.Kubernetes.FieldSelector,
 		&w.Postgres.Name,
 		&w.Consul.Type, &w.Consul.Partition, &w.Consul.Namespace, &w.Consul.NamePrefix, &w.Consul.Service,
+		&w.Order,
 	}
 }
 

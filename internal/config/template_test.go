@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"github.com/watchtide/watchtide/internal/source/consul"
@@ -42,13 +43,14 @@ watches:
   "same-{x}": { source: core, params: { x: "[a-z]+" } }
   "backend-{x}": { source: backend, params: { x: "[a-z]+" } }
   "notes-{user}": { source: local, params: { user: "[a-z]+" } }
+  "top-{field}-{n}": { view_of: services, params: { field: "[a-z.-]+", n: "a|b" }, order: "-{field}, at.{n}", limit: 10 }
   "machine-{what}": { source: machine, params: { what: "processes|mounts" }, collection: "{what}" }
 `
 
 // TestTemplates checks what the watches of templates are.
 func TestTemplates(t *testing.T) {
 	c := parse(t, everyKeyOfTemplates)
-	if len(c.Watches) != 1 || len(c.Templates) != 12 {
+	if len(c.Watches) != 1 || len(c.Templates) != 13 {
 		t.Fatalf("%d watches, %d templates", len(c.Watches), len(c.Templates))
 	}
 	for name, want := range map[string]func(w *Watch){
@@ -124,6 +126,10 @@ func TestTemplates(t *testing.T) {
 		p.Filter != `value.team == "A.b_c-1" && value.x != {"a": "A.b_c-1"}.a` {
 		t.Errorf("got %+v", p)
 	}
+	w, ok = lookUp(c, "top--x.y-b")
+	if !ok || w.Definition.Params().Order != `-"-x.y",at.b` {
+		t.Errorf("got %+v", w.Definition)
+	}
 	w, ok = lookUp(c, "part-b")
 	if !ok || w.Watch != "all" || w.Definition.Params().Filter != `value.x == "b"` || w.Definition.Params().Labels != "x=b" {
 		t.Errorf("got %+v", w)
@@ -196,6 +202,14 @@ func TestTemplateErrors(t *testing.T) {
 			`4:59: watches.a-{x}.filter: a parameter in a filter is a string; write it without quotation marks around it, as in value.team == {x}`},
 		"a raw string": {`{ view_of: services, params: { x: a }, filter: "value.x == r{x}" }`,
 			`4:59: watches.a-{x}.filter: a parameter in a filter is a string; write it without quotation marks around it, as in value.team == {x}`},
+		"quotation marks in an order": {`{ view_of: services, params: { x: a }, limit: 1, order: '-"{x}"' }`,
+			`4:68: watches.a-{x}.order: a parameter in an order is a whole name; write it without quotation marks around it, as in -{x}`},
+		"a part of a name in an order": {`{ view_of: services, params: { x: a }, limit: 1, order: "n{x}" }`,
+			`4:68: watches.a-{x}.order: a parameter in an order is a whole name; write it without quotation marks around it, as in -{x}`},
+		"two parameters as a name in an order": {`{ view_of: services, params: { x: a }, limit: 1, order: "{x}{x}" }`,
+			`4:68: watches.a-{x}.order: a parameter in an order is a whole name; write it without quotation marks around it, as in -{x}`},
+		"a limit": {`{ view_of: services, params: { x: a }, limit: "{x}", order: "n,{x}" }`,
+			`4:58: watches.a-{x}.limit: "{x}": want a whole number`},
 		"a wrong filter": {`{ view_of: services, params: { x: a }, filter: "value.x = {x}" }`, `4:59: watches.a-{x}.filter: column 9: `},
 		"a view of nothing": {`{ view_of: "b-{x}", params: { x: "[a-z]+" }, prefix: "{x}/" }`,
 			`4:23: watches.a-{x}.view_of: there is no watch "b-a", of which "a-a" would be a view; there are a-{x}, services`},
@@ -343,6 +357,8 @@ func checkValue(t *testing.T, kind, value string) {
 	case rule == nil:
 	case kind == "filter":
 		checkFilter(t, value)
+	case kind == "order":
+		checkOrder(t, value)
 	case kind == "labels" || kind == "label selector":
 		checkLabels(t, kind, value)
 	case kind == "field selector":
@@ -460,6 +476,37 @@ func checkPlain(t *testing.T, kind string, allowed *regexp.Regexp, value string)
 	}
 	if want := utf8.ValidString(value) && allowed.MatchString(value); ok != want {
 		t.Errorf("%q: got %v", value, ok)
+	}
+}
+
+// checkOrder checks that resources are sorted by the member that has the value as its name, and by no other.
+func checkOrder(t *testing.T, value string) {
+	text, ok := filled("order", "-", value, ",at")
+	if want := value != "" && utf8.ValidString(value); ok != want {
+		t.Errorf("%q: got %v", value, ok)
+	}
+	if !ok || len(value) > 500 {
+		return
+	}
+	d, err := view.Parse(view.Params{Order: text, Limit: "1"})
+	if err != nil {
+		t.Errorf("%q: %s: %v", value, text, err)
+		return
+	}
+	sortKey := func(name string, n int) []byte {
+		value, err := json.Marshal(map[string]int{name: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.AppendSortKey(nil, stream.Resource{Key: "k", Value: value})
+	}
+	if bytes.Compare(sortKey(value, 2), sortKey(value, 1)) >= 0 {
+		t.Errorf("%q: %s does not sort by it", value, text)
+	}
+	for _, other := range []string{"x", "", "-", value + "x", "at" + value, text} {
+		if other != value && !bytes.Equal(sortKey(other, 2), sortKey(other, 1)) && other != "at" {
+			t.Errorf("%q: %s sorts by %q", value, text, other)
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ var texts = map[string]decode.Text{
 	"scope":            {Want: "a scope of OAuth, such as profile: printable ASCII without spaces, quotation marks and backslashes", Valid: validScope},
 	"subject":          oneOfThese(Subjects),
 	"filter":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.CEL}},
+	"order":            {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.Name}},
 	"labels":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.Label}},
 	"prefix":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.Plain, Prefix: true}},
 	"watch":            {Want: wantWatch, Valid: noError(stream.CheckWatchName), Parameter: &decode.Rule{Escape: decode.Plain}},

@@ -65,9 +65,9 @@ func (w *Watch) readView(d *decoder, v decode.Value) {
 func (w *Watch) definitionReader(d *decoder, v decode.Value) func(string) {
 	places := map[string]decode.Value{"prefix": d.Given[&w.Prefix], "filter": d.Given[&w.Filter], "labels": d.Given[&w.Labels], "fields": d.Given[&w.Fields], "order": d.Given[&w.Order], "limit": d.Given[&w.Limit], "offset": d.Given[&w.Offset]}
 	params, name, t := w.viewParams(""), w.Name, d.template
-	filter := option{}
+	filter, order := option{}, option{}
 	if t != nil {
-		filter = t.given[&w.Filter]
+		filter, order = t.given[&w.Filter], t.given[&w.Order]
 	}
 	isView := w.ViewOf != ""
 	if d.IsGiven(&w.By) || d.IsGiven(&w.Sum) {
@@ -83,6 +83,8 @@ func (w *Watch) definitionReader(d *decoder, v decode.Value) func(string) {
 			}
 		}
 		switch {
+		case !decode.WholeNames(order.text):
+			d.Errorf(places["order"], "a parameter in an order is a whole name; write it without quotation marks around it, as in -{%s}", t.params[0].name)
 		case err != nil:
 			d.wrongDefinition(v, places, params.Fields, err)
 		case !definition.IsWhole():

@@ -92,7 +92,7 @@ type Selection struct {
 	Sum string   `yaml:"sum,of=view"`
 	// Order makes a view a window: it has Limit resources after the first Offset, sorted by these paths; see
 	// view.Params.
-	Order  string `yaml:"order,of=view"`
+	Order  string `yaml:"order,is=order,of=view"`
 	Limit  int    `yaml:"limit,of=view"`
 	Offset int    `yaml:"offset,of=view"`
 	// Grouping is how they are counted; nil: they are not.

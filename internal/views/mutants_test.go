@@ -147,6 +147,30 @@ var mutants = []mutant{
 // windowMutants are faults that TestWindowsAgainstTheModel must find.
 var windowMutants = []mutant{
 	{
+		"a move leaves out what the reader has an older value of",
+		"internal/log/move.go",
+		"was.Is(storage.IsDelete) || was.Seq > f.cursor || was.Content",
+		"was.Is(storage.IsDelete) || was.Content",
+	},
+	{
+		"a move does not delete what has left the former window since the reader read it",
+		"internal/log/move.go",
+		"if !e.Visible(had.Seq) || e.Is(storage.IsDelete) && e.Seq <= f.cursor {",
+		"if !e.Visible(had.Seq) || e.Is(storage.IsDelete) {",
+	},
+	{
+		"a reader has a part of a move at an id",
+		"internal/log/walk.go",
+		"return w.purpose == verifying || w.purpose == releasing || w.purpose == moving",
+		"return w.purpose == verifying || w.purpose == releasing",
+	},
+	{
+		"a move from a window of another generation is a difference",
+		"internal/log/move.go",
+		"v.Generation != f.generation || ",
+		"",
+	},
+	{
 		"what was in a window for a moment is not deleted",
 		"internal/views/window.go",
 		"\t\treturn still\n",

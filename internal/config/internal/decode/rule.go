@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/watchtide/watchtide/stream"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -53,6 +54,11 @@ func OnlyOf(characters string) func(string) (string, bool) {
 
 // Plain is the escape of texts in which no character has a meaning.
 func Plain(value string) (string, bool) { return value, utf8.ValidString(value) }
+
+// Name writes a value as one name of a path, whatever is in it.
+func Name(value string) (string, bool) {
+	return string(stream.AppendJSONString(nil, value)), utf8.ValidString(value)
+}
 
 // CEL writes a value as a string literal, which means the same whichever of the two
 // quotation marks it is in.
