@@ -165,12 +165,6 @@ var windowMutants = []mutant{
 		"return w.purpose == verifying || w.purpose == releasing",
 	},
 	{
-		"a move from a window of another generation is a difference",
-		"internal/log/move.go",
-		"v.Generation != f.generation || ",
-		"",
-	},
-	{
 		"what was in a window for a moment is not deleted",
 		"internal/views/window.go",
 		"\t\treturn still\n",

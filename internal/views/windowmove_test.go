@@ -2,8 +2,11 @@ package views
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
@@ -114,4 +117,52 @@ func (r *windowReader) got(x stream.Resource) {
 		r.world.t.Fatalf("%+v is sent %s@%d again with move %d", r.target.params, x.Key, x.Revision, r.number)
 	}
 	r.pending[x.Key], r.revisions[x.Key] = string(x.Value), x.Revision
+}
+
+// TestWindowMoveInANewEpoch: what a reader has from before says nothing of the new order of revisions.
+func TestWindowMoveInANewEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`, `c={"n":3}`)
+		f.commit(`c={"n":4}`)
+		first, second := f.open(ordered(t, "n", 2, 0), "c"), f.open(ordered(t, "n", 2, 1), "c")
+		s, other := subscribe(t, first, nil), subscribe(t, second, nil)
+		s.lines()
+		other.lines()
+		f.upstream.Restore("e2", 2)
+		f.endpoint.Move()
+		time.Sleep(time.Minute)
+		s.moveTo(second, 1)
+		wantLines(t, "the new epoch", s.lines(), "reset epoch_changed", `b={"n":2}@2`, `c={"n":3}@2`, "end@2 of 3")
+	})
+}
+
+// TestWindowMoveOfAnOrderMadeAgain: the numbers of the entries of a window that is made again say nothing of what a
+// reader has from before.
+func TestWindowMoveOfAnOrderMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxBytes: 300 << 10, Linger: time.Hour})
+		f.commit(`a={"n":1}`, `b={"n":2}`)
+		first, second := f.open(ordered(t, "n", 1, 0), "c"), f.open(ordered(t, "n", 1, 1), "c")
+		s, other := subscribe(t, first, nil), subscribe(t, second, nil)
+		s.lines()
+		other.lines()
+		var texts, gone []string
+		for i := range 2000 {
+			texts = append(texts, fmt.Sprintf(`%s%d={"n":%d}`, strings.Repeat("k", 200), i, i+9))
+			gone = append(gone, fmt.Sprintf("%s%d=", strings.Repeat("k", 200), i))
+		}
+		f.commit(texts...)
+		f.commit(`a=`)
+		if state := first.Status(); state.Reason != noRoom {
+			t.Fatalf("the window is %v: %q", state.State, state.Reason)
+		}
+		f.commit(append(gone, `c={"n":3}`)...)
+		time.Sleep(time.Minute)
+		other.lines()
+		s.moveTo(second, 1)
+		if got := s.lines(); !slices.Contains(got, `c={"n":3}@5`) || got[0] != "reset epoch_changed" {
+			t.Errorf("read %q, want a reset and the new window", got)
+		}
+	})
 }
