@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -316,6 +318,68 @@ func TestMovesOfASlowClient(t *testing.T) {
 		rest := read(`"move":3`)
 		if n := strings.Count(text, `"type":"upsert"`); n != 150 || strings.Count(text, `"left":true`) != 50 || strings.Contains(rest, `"move":2`) {
 			t.Errorf("%d upserts, %d deletes", n, strings.Count(text, `"left":true`))
+		}
+	})
+}
+
+// TestMovesAtTheSameTime: of moves that are asked for at the same time, the one with the highest number counts.
+func TestMovesAtTheSameTime(t *testing.T) {
+	for round := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			r := newMoving(t, Config{})
+			x := r.get("/v1/watches/late/events" + asking("order", "n", "limit", "1"))
+			time.Sleep(slack())
+			id := idOf(t, x)
+			x.Take()
+			answers := make([]*gatewaytest.Exchange, 20)
+			var all sync.WaitGroup
+			for i := range answers {
+				all.Go(func() { answers[i] = r.ask(id, fmt.Sprint("offset=", (i+round)%10)) })
+			}
+			all.Wait()
+			time.Sleep(2 * slack())
+			offsets := make([]int, 21) // by the number of the move
+			for i, answer := range answers {
+				var got struct{ Move int }
+				if err := json.Unmarshal([]byte(answer.Text()), &got); err != nil || got.Move == 0 {
+					t.Fatalf("%s %s: %v", answer.Status, answer.Text(), err)
+				}
+				offsets[got.Move] = (i + round) % 10
+			}
+			rows, last := map[string]bool{"k0": true}, ""
+			for line := range strings.Lines(x.Take()) {
+				for _, one := range outline(line) {
+					if one[0] == '+' {
+						rows[one[1:]] = true
+					} else {
+						delete(rows, one[1:])
+					}
+				}
+				if strings.Contains(line, `"move":`) {
+					last = line
+				}
+			}
+			if want := fmt.Sprint("k", offsets[20]); !rows[want] || len(rows) != 1 || !strings.Contains(last, `"move":20`) {
+				t.Errorf("the stream has %v after %q, want %s", rows, last, want)
+			}
+		})
+	}
+}
+
+// TestMoveWhileTheGatewayDrains: a stream that has not been told to leave yet can be moved, and leaves in its turn.
+func TestMoveWhileTheGatewayDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newMoving(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: time.Minute, MaxAge: -1}})
+		x := r.get("/v1/watches/late/events" + asking("order", "n", "limit", "2"))
+		time.Sleep(slack())
+		id := idOf(t, x)
+		x.Take()
+		r.stop()
+		synctest.Wait()
+		text := r.move(x, id, "offset=1", `{"move":1}`)
+		time.Sleep(2 * time.Minute)
+		if text += x.Take(); !slices.Equal(outline(text), []string{"-k0", "+k2"}) || !strings.Contains(text, `"reason":"draining"`) {
+			t.Errorf("got %s", text)
 		}
 	})
 }
