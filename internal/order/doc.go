@@ -5,7 +5,8 @@
 //
 // The values of one member compare like this: null, false, true, numbers by value, texts by code
 // points, and then arrays and objects, which are all equal. A member that is absent comes last,
-// also in descending order. Resources that are equal come in the order of the bytes of their keys.
+// also in descending order. Resources that are equal come in the order of the bytes of their keys. So
+// an order read backwards is not the opposite order, and each of the two needs a tree.
 //
 // A number is compared digit by digit, and is never expanded: 1e999999999 takes as much room as 1.
 // The first MaxDigits significant digits count, the first MaxText bytes of a text, and exponents up
