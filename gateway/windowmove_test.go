@@ -383,3 +383,23 @@ func TestMoveWhileTheGatewayDrains(t *testing.T) {
 		}
 	})
 }
+
+// TestMoveWithARate: a move waits for no tick, and what changes in the new window does.
+func TestMoveWithARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newMoving(t, Config{})
+		x := r.get("/v1/watches/late/events"+asking("order", "n", "limit", "2", "max_rate", "1/m"), "Accept-Encoding: gzip")
+		time.Sleep(slack())
+		id := idOf(t, x)
+		x.Take()
+		wantOutline(t, "the move", r.move(x, id, "offset=1", `{"move":1}`), "-k0", "+k2")
+		for i := range uint64(3) {
+			r.Commit("late", 11+i, gatewaytest.Resource("k2", 11+i, fmt.Sprintf(`{"n":2,"x":%d}`, i)))
+			time.Sleep(slack())
+		}
+		wantOutline(t, "the first change", x.Take(), "+k2")
+		wantOutline(t, "another move", r.move(x, id, "offset=2", `{"move":2}`), "-k1", "+k2", "+k3")
+		time.Sleep(2 * time.Minute)
+		wantOutline(t, "after a tick", x.Take())
+	})
+}

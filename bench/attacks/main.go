@@ -31,6 +31,7 @@ type attack struct {
 var attacks = []attack{
 	regexStarvesViews,
 	viewDrag,
+	windowMoves,
 	grpcOverTLS,
 	logoutsPushOut,
 	twoTokens,

@@ -510,6 +510,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "states that a count has left out are as if they had been seen",
+		rare: true,
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{
 			file: "internal/views/counts.go",
