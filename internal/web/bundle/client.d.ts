@@ -997,6 +997,53 @@ declare function serveTabs(url: string | URL, options?: HubOptions): void;
  */
 declare function watchShared<Values = Record<string, unknown>>(url: string | URL, options?: SharedOptions<keyof NoInfer<Values> & string>): Watches<Values>;
 
+/** What a TanStack Table is sorted by, and which page it shows: the parts of its state with these names. */
+interface TableState {
+    readonly sorting: ReadonlyArray<{
+        readonly id: string;
+        readonly desc: boolean;
+    }>;
+    readonly pagination: {
+        readonly pageIndex: number;
+        readonly pageSize: number;
+    };
+}
+
+interface TableOrder {
+    /** The order while no column is sorted. */
+    readonly order: string;
+    /** The paths of columns whose `id` is not the path, by `id`. */
+    readonly paths?: Readonly<Record<string, string>>;
+}
+
+/** Returns which window a table shows: for `watchWindow`, and for `move` when the state has changed. */
+declare function windowOfTable({ sorting, pagination: { pageIndex, pageSize } }: TableState, { order, paths }: TableOrder): {
+    readonly order: string;
+    readonly offset: number;
+    readonly limit: number;
+};
+
+/** The options of a table that leaves sorting, filters and pages to the gateway. */
+interface WindowTableOptions<V> {
+    readonly data: ReadonlyArray<Resource<V>>;
+    readonly rowCount: number;
+    readonly getRowId: (row: Resource<V>) => string;
+    readonly manualSorting: true;
+    readonly manualFiltering: true;
+    readonly manualPagination: true;
+}
+
+/** Returns the options of a table that shows a window. `data` is the same array until a row has changed. */
+declare const windowTableOptions: <V>({ rows, total }: Pick<WindowView<V>, 'rows' | 'total'>) => WindowTableOptions<V>;
+
+/** A window at one moment: a new object whenever anything in it changes. */
+interface WindowView<V = unknown> extends DerivedView, Place {
+    /** In order; another array whenever one of them has changed. A resource is the same object until it changes. */
+    readonly rows: ReadonlyArray<Resource<V>>;
+    /** The window has been moved, and the rows are still those from before. */
+    readonly moving: boolean;
+}
+
 /** What is done with a resource whose value does not fit: it is left out, or kept as it is, or the store is closed. */
 type OnInvalid = 'drop' | 'keep' | 'close';
 
@@ -1080,14 +1127,6 @@ interface Drawn<V = unknown> {
 /** Where a window is, and what it has. */
 type Seen<V = unknown> = Pick<WindowView<V>, 'rows' | 'before' | 'total'>;
 
-/** A window at one moment: a new object whenever anything in it changes. */
-interface WindowView<V = unknown> extends DerivedView, Place {
-    /** In order; another array whenever one of them has changed. A resource is the same object until it changes. */
-    readonly rows: ReadonlyArray<Resource<V>>;
-    /** The window has been moved, and the rows are still those from before. */
-    readonly moving: boolean;
-}
-
 /**
  * Returns a function for a list that scrolls over all resources of a window's watch. Called with the places that are on the
  * screen, from first to before last, whenever these or the window change, it returns what to draw there, and moves the window
@@ -1138,4 +1177,4 @@ declare const watchWindow: <Values, Name extends keyof Values & string>(watches:
  */
 declare function compareBy(order: string | readonly string[]): (a: Resource, b: Resource) => number;
 
-export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, CountOptions, CountedGroup, CountsView, Definition, DeleteEvent, DeliveryOptions, DerivedView, Drawn, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LiveCounts, LiveWindow, LogEvent, Move, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Place, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, Seen, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WindowOptions, WindowView, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, compareBy, drawn, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, offsetFor, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, virtual, watch, watchCounts, watchShared, watchWindow };
+export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, CountOptions, CountedGroup, CountsView, Definition, DeleteEvent, DeliveryOptions, DerivedView, Drawn, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LiveCounts, LiveWindow, LogEvent, Move, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Place, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, Seen, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, TableOrder, TableState, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WindowOptions, WindowTableOptions, WindowView, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, compareBy, drawn, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, offsetFor, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, virtual, watch, watchCounts, watchShared, watchWindow, windowOfTable, windowTableOptions };

@@ -81,13 +81,14 @@ function use(tarball) {
     import { hydrating, renderedStore, useResource, useWatch, useWatchSuspense } from '@watchtide/client/react';
     import * as solid from '@watchtide/client/solid';
     import * as svelte from '@watchtide/client/svelte';
-    import { watchCollectionOptions } from '@watchtide/client/tanstack-db';
+    import { watchCollectionOptions, windowCollectionOptions } from '@watchtide/client/tanstack-db';
+    import { windowOfTable, windowTableOptions } from '@watchtide/client/tanstack-table';
     import * as vue from '@watchtide/client/vue';
     import { Hub, serveTabs, sharedTransport, watchShared } from '@watchtide/client/shared';
     const tide = watch<{ notes: { text: string } }>('http://127.0.0.1:1/', { watches: ['notes'] });
     watch('http://127.0.0.1:1/', { maxRate: autoRate }).close();
     const view: View<{ text: string }> = tide.store('notes').view;
-    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [authenticated, beginSession, endSession, getSession, reportDelivery, autoRate, hydrating, renderedStore, useResource, useWatchSuspense, solid.useResource, solid.useResources, solid.useWatch, svelte.useResource, svelte.useWatch, vue.useResource, vue.useWatch, watchCollectionOptions, Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
+    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [authenticated, beginSession, endSession, getSession, reportDelivery, autoRate, hydrating, renderedStore, useResource, useWatchSuspense, solid.useResource, solid.useResources, solid.useWatch, svelte.useResource, svelte.useWatch, vue.useResource, vue.useWatch, watchCollectionOptions, windowCollectionOptions, windowOfTable, windowTableOptions, Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
     tide.close();
     const untyped = watch('http://127.0.0.1:1/', { watches: ['notes'] });
     untyped.add({ watch: 'mounts', prefix: '/home', labels: 'a=b', filter: 'true', fields: ['a', 'b.c'] });

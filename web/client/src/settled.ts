@@ -4,7 +4,8 @@ import type { View } from './view.js';
 const waiting = new WeakMap<Readable, Promise<void>>();
 
 /** Reports whether there is something to show. A store without an error that is closed before that stays empty. */
-export const hasState = ({ revision, state, error }: View) => revision !== '' || (state === 'closed' && !error);
+export const hasState = ({ revision, state, error }: Pick<View, 'revision' | 'state' | 'error'>) =>
+  revision !== '' || (state === 'closed' && !error);
 
 /** Resolves when there is something to show, or there never will be: the same promise for the same store. */
 export function settled(store: Readable): Promise<void> {

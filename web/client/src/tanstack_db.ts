@@ -4,6 +4,7 @@ import type { Changes } from './replica.js';
 import { mapKey, type Resource } from './resource.js';
 import { hasState } from './settled.js';
 import type { View } from './view.js';
+import type { LiveWindow } from './window.js';
 import { WriteChain } from './write_chain.js';
 
 /** Writes resources of a gateway, and rejects if nothing was written, for instance because of a conflict. */
@@ -79,6 +80,51 @@ function apply<V>({ resources }: View<V>, { replaced, keys }: Changes, rows: Set
     if (value) rows.add(key);
     else rows.delete(key);
   }
+  sync.commit();
+}
+
+export interface WindowCollectionOptions<V> {
+  readonly window: LiveWindow<V>;
+  /** The name of the collection. */
+  readonly id: string;
+  /** Whether the collection follows the window at once, and not when it is first used. */
+  readonly startSync?: boolean;
+}
+
+/**
+ * Returns the options of a TanStack DB collection whose rows are those of a window. Each state of the window is one
+ * transaction of the collection, and so is a move. The rows of a collection have no order: a live query says it again.
+ */
+export function windowCollectionOptions<V>({
+  window,
+  id,
+  startSync = false,
+}: WindowCollectionOptions<V>): CollectionConfig<Row<V>, string> & { id: string } {
+  return { id, startSync, getKey: mapKey, sync: { rowUpdateMode: 'full', sync: (sync) => followWindow(window, sync) } };
+}
+
+function followWindow<V>(window: LiveWindow<V>, sync: Sync<V>): () => void {
+  let known = new Map<string, Row<V>>();
+  let ready = false;
+  return window.subscribe((view) => {
+    if (view.state === 'closed' && view.revision === '') return void sync.markError(view.error);
+    if (!hasState(view)) return;
+    const rows = new Map(view.rows.map((row) => [mapKey(row), row]));
+    replaceRows(known, rows, sync);
+    known = rows;
+    if (!ready) sync.markReady();
+    ready = true;
+  });
+}
+
+// A row is the same object until it changes.
+function replaceRows<V>(before: ReadonlyMap<string, Row<V>>, after: ReadonlyMap<string, Row<V>>, sync: Sync<V>): void {
+  const gone = [...before.keys()].filter((key) => !after.has(key));
+  const set = [...after].filter(([key, row]) => before.get(key) !== row);
+  if (gone.length + set.length === 0) return;
+  sync.begin();
+  for (const key of gone) sync.write({ type: 'delete', key });
+  for (const [key, value] of set) sync.write({ type: before.has(key) ? 'update' : 'insert', value });
   sync.commit();
 }
 

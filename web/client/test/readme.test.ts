@@ -24,6 +24,7 @@ const entries: Record<string, () => Promise<object>> = {
   '@watchtide/client/solid': () => import('../src/solid.js'),
   '@watchtide/client/svelte': () => import('../src/svelte.js'),
   '@watchtide/client/tanstack-db': () => import('../src/tanstack_db.js'),
+  '@watchtide/client/tanstack-table': () => import('../src/tanstack_table.js'),
   '@watchtide/client/virtual': () => import('../src/virtual.js'),
   '@watchtide/client/window': () => import('../src/window.js'),
   '@watchtide/client/vue': () => import('../src/vue.js'),
