@@ -26,7 +26,7 @@ const clickMs = 500; // between two clicks
 const markMs = Math.min(60_000, (seconds * 1_000) / 3); // between two measurements of the heap
 
 // Far above the results on an idle machine, since tests run on busy ones.
-const limits = { clickMs: 1_500, ageMs: 20_000, growth: 1.25, heap: 400e6 };
+const limits = { clickMs: 5_000, ageMs: 20_000, growth: 1.25, heap: 400e6 };
 
 /** The pages: what they ask for, and whether they must stay usable. */
 const pages = [
@@ -62,8 +62,8 @@ scenario(
       await visitor.leave();
       const { clicks, age, heaps } = result;
       if (!usable) continue;
-      assert.ok(at(clicks, 0.95) < limits.clickMs, `${name}: clicks were answered after ${clicks} ms`);
-      assert.ok(Math.max(...age) < limits.ageMs, `${name}: what it showed was ${age} ms old`);
+      assert.ok(at(clicks, 0.95) < limits.clickMs, `${name}: one of twenty clicks was answered after ${at(clicks, 0.95)} ms or more`);
+      assert.ok(Math.max(...age) < limits.ageMs, `${name}: what it showed was ${Math.max(...age)} ms old`);
       assert.ok(heaps.at(-1) < limits.growth * heaps[0] + 10e6, `${name}: the heap had ${heaps} bytes`);
       assert.ok(Math.max(...heaps) < limits.heap, `${name}: the heap had ${heaps} bytes`);
     }
