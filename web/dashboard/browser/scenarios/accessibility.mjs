@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { axe, violations } from '../stage/axe.mjs';
 import { Gateway } from '../stage/gateway.mjs';
 import { enter, scenes } from '../stage/pages.mjs';
 import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 import { openRows, Place, refusals, signedInAs, signIn } from './access/place.mjs';
-
-const axe = await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
 const table = scenes.find(({ name }) => name === 'watch');
 
@@ -137,8 +135,3 @@ scenario('axe finds a violation', async (stage) => {
   });
   assert.match(String(await violations(tab.page)), /button-name/);
 });
-
-async function violations(page) {
-  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
-  return found.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`);
-}

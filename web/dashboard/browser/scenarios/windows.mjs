@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { axe, violations } from '../stage/axe.mjs';
 import { Gateway } from '../stage/gateway.mjs';
 import { heapBytes } from '../stage/heap.mjs';
 import { scenario } from '../stage/scenario.mjs';
@@ -27,6 +28,10 @@ scenario(
 
     const first = await opened(await stage.visitor(), gateway);
     const visitor = await stage.visitor();
+    await visitor.context.addInitScript(() => {
+      globalThis.firstRow = () => Number(document.querySelector('[data-testid=resources] [data-key]').ariaRowIndex) - 2;
+    });
+    await visitor.context.addInitScript(axe);
     const again = await opened(visitor, gateway);
     const { page } = again.tab;
     await again.tab.consistent({ rows });
@@ -50,6 +55,19 @@ scenario(
         `sorted by ${column}`,
       );
     }
+    const bar = page.getByRole('scrollbar', { name: 'Values of cpu' });
+    await bar.waitFor();
+    const { x, y, width, height } = await bar.boundingBox();
+    await page.mouse.click(x + width / 2, y + height / 2);
+    await page.waitForFunction((row) => Math.abs(firstRow() - row) < 0.02 * row, rows / 2);
+    const [middle] = await page.evaluate(firstCells, 'cpu');
+    assert.match(await bar.getAttribute('aria-valuetext'), new RegExp(`^row [\\d,]+ of ${rows.toLocaleString('en')}, cpu from `));
+    assert.deepEqual(await violations(page), []);
+    await bar.press('End');
+    await page.waitForFunction((row) => firstRow() > row && !document.querySelector('[data-elsewhere]'), 0.99 * rows);
+    assert.ok(Number((await page.evaluate(firstCells, 'cpu'))[0]) > Number(middle));
+    await bar.press('Home');
+    await page.waitForFunction(() => firstRow() === 0 && !document.querySelector('[data-elsewhere]'));
     const [found] = keys.slice(-1);
     await upstream.put('services', found, { cpu: -1, memory_mb: -1, state: 'critical' });
     await isOnTop(page, found);

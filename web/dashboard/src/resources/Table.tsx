@@ -1,14 +1,17 @@
 import { type CSSProperties, type KeyboardEvent, type Ref, useEffect, useId, useImperativeHandle, useRef } from 'react';
 import { count } from '../text/number';
 import { BodyRow, type Phase } from './BodyRow';
+import { unitOf } from './format';
 import { HeadRow } from './HeadRow';
 import type { Sort } from './order';
+import { PlacesBar } from './PlacesBar';
 import type { Row } from './row';
 import type { TableModel, TableStatus } from './table';
 import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';
 import { useCursor } from './useCursor';
+import { usePlaces } from './usePlaces';
 import { useRanges } from './useRanges';
 import { useTableStatus } from './useTableModel';
 import { useVisibleRows } from './useVisibleRows';
@@ -66,46 +69,62 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onC
   });
   useImperativeHandle(keys, () => cursor.onKeyDown);
   const active = drawn.findIndex(({ key }) => key === cursor.key);
+  const places = usePlaces(watch, model, status);
   return (
-    <div
-      ref={grid}
-      role="grid"
-      className="resource-grid card"
-      tabIndex={0}
-      aria-label={`Resources of ${watch}`}
-      aria-rowcount={status.matching + 1}
-      aria-colcount={columns.length}
-      aria-busy={status.arranging}
-      aria-activedescendant={active >= 0 ? `${id}${first + active}` : undefined}
-      onKeyDown={cursor.onKeyDown}
-      data-testid="resources"
-      data-state={status.state}
-      data-elsewhere={drawn.length > 0 && rows.at(first) === undefined ? '' : undefined}
-      data-count={status.total}
-      data-revision={status.revision}
-      style={layout(columns, seen.rowHeight)}
-    >
-      <HeadRow columns={columns} sort={sort} />
-      <div role="rowgroup" className="body" style={{ height: seen.height }}>
-        {drawn.map((row, i) => (
-          <BodyRow
-            key={row.key}
-            id={`${id}${first + i}`}
-            rowKey={row.key}
-            index={first + i}
-            y={seen.y(first + i)}
-            resource={row.resource}
-            columns={columns}
-            ranges={ranges}
-            phase={phase(row)}
-            active={i === active}
-            opened={row.key === opened}
-            onOpen={cursor.open}
-          />
-        ))}
+    <>
+      <div
+        ref={grid}
+        role="grid"
+        id={`${id}grid`}
+        className="resource-grid card"
+        tabIndex={0}
+        aria-label={`Resources of ${watch}`}
+        aria-rowcount={status.matching + 1}
+        aria-colcount={columns.length}
+        aria-busy={status.arranging}
+        aria-activedescendant={active >= 0 ? `${id}${first + active}` : undefined}
+        onKeyDown={cursor.onKeyDown}
+        data-testid="resources"
+        data-state={status.state}
+        data-elsewhere={drawn.length > 0 && rows.at(first) === undefined ? '' : undefined}
+        data-count={status.total}
+        data-revision={status.revision}
+        style={layout(columns, seen.rowHeight)}
+      >
+        <HeadRow columns={columns} sort={sort} />
+        <div role="rowgroup" className="body" style={{ height: seen.height }}>
+          {drawn.map((row, i) => (
+            <BodyRow
+              key={row.key}
+              id={`${id}${first + i}`}
+              rowKey={row.key}
+              index={first + i}
+              y={seen.y(first + i)}
+              resource={row.resource}
+              columns={columns}
+              ranges={ranges}
+              phase={phase(row)}
+              active={i === active}
+              opened={row.key === opened}
+              onOpen={cursor.open}
+            />
+          ))}
+        </div>
+        {rows.length === 0 && <p className="none">{emptyText(status)}</p>}
       </div>
-      {rows.length === 0 && <p className="none">{emptyText(status)}</p>}
-    </div>
+      {places && (
+        <PlacesBar
+          places={places}
+          column={sort.column}
+          unit={unitOf(sort.column)}
+          total={status.matching}
+          top={seen.top}
+          shown={seen.whole}
+          controls={`${id}grid`}
+          onJump={seen.jump}
+        />
+      )}
+    </>
   );
 }
 

@@ -14,6 +14,7 @@ import type { TableModel, TableStatus } from './table';
 export class LoadedModel implements TableModel {
   readonly rows = new Rows();
   readonly whole = true;
+  readonly arrangement = undefined;
   /** The keys of the rows on the screen, which fade when they are deleted. */
   visible: ReadonlySet<string> = new Set();
   /** The number of changes so far. */

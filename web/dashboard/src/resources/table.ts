@@ -1,4 +1,5 @@
 import type { Resource, State } from '@watchtide/client';
+import type { Sort } from './order';
 import type { Row } from './row';
 
 /** The rows of a table in order, of which not all need to be loaded. */
@@ -47,6 +48,14 @@ export interface TableStatus {
   readonly arranging: boolean;
 }
 
+/** What the gateway is asked for: an order, and which resources. */
+export interface WindowArrangement {
+  readonly sort: Sort;
+  /** In CEL; empty: all. */
+  readonly filter: string;
+  readonly prefix: string;
+}
+
 /** What a table shows of a watch. */
 export interface TableModel {
   readonly rows: TableRows;
@@ -57,6 +66,8 @@ export interface TableModel {
   readonly status: TableStatus;
   /** The resources that are loaded, by key. */
   readonly resources: ReadonlyMap<string, Resource>;
+  /** How the gateway sorts and filters a table on a window, the same object until that changes; undefined if the page does. */
+  readonly arrangement: WindowArrangement | undefined;
   /** Whether all resources are loaded that there are. */
   readonly whole: boolean;
   /** Is told of the places on the screen: those from first to before last. */

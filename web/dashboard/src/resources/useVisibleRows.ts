@@ -22,6 +22,8 @@ export interface VisibleRows {
   reveal(index: number): void;
   /** Scrolls by this many rows, before anything is painted. */
   shift(rows: number): void;
+  /** Scrolls so that a row is the first one on the screen, or the last ones are on it. */
+  jump(index: number): void;
   /** Scrolls to the first row. */
   toTop(): void;
 }
@@ -79,6 +81,10 @@ export function useVisibleRows(scroller: RefObject<HTMLElement | null>, count: n
       const highest = ((index + 1) * rowHeight - shown) / ratio;
       if (element.scrollTop > lowest) element.scrollTop = lowest;
       else if (element.scrollTop < highest) element.scrollTop = highest;
+    },
+    jump(index) {
+      scroller.current!.scrollTop = (index * rowHeight) / ratio;
+      measure();
     },
     shift(rows) {
       scroller.current!.scrollTop += (rows * rowHeight) / ratio;

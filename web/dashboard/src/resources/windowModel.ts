@@ -2,19 +2,11 @@ import { offsetFor } from '@watchtide/client/virtual';
 import type { LiveWindow, Move, WindowView } from '@watchtide/client/window';
 import { columnPath } from './column';
 import type { Sort } from './order';
-import type { TableModel, TableStatus } from './table';
+import type { TableModel, TableStatus, WindowArrangement } from './table';
 import { WindowRows } from './windowRows';
 
 /** How many rows are loaded: some screens of them. */
 export const windowLimit = 256;
-
-/** What the gateway is asked for: an order, and which resources. */
-export interface WindowArrangement {
-  readonly sort: Sort;
-  /** In CEL; empty: all. */
-  readonly filter: string;
-  readonly prefix: string;
-}
 
 /** Returns whether the gateway can sort by a column: by a field, and by keys. */
 export const sortsByGateway = ({ column }: Sort): boolean => column === 'key' || columnPath(column).length > 0;
@@ -70,6 +62,10 @@ export class WindowModel implements TableModel {
     this.#view = this.#received = live.view;
     this.#show();
     this.#status = this.#current();
+  }
+
+  get arrangement(): WindowArrangement {
+    return this.#arrangement;
   }
 
   get status(): TableStatus {

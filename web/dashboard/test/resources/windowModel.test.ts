@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { orderOf, sortsByGateway, type WindowArrangement, WindowModel, windowLimit } from '../../src/resources/windowModel';
+import type { WindowArrangement } from '../../src/resources/table';
+import { orderOf, sortsByGateway, WindowModel, windowLimit } from '../../src/resources/windowModel';
 import { resources, WindowSource } from './windowSource';
 
 const byKey: WindowArrangement = { sort: { column: 'key', descending: false }, filter: '', prefix: '' };

@@ -1,0 +1,45 @@
+import { at } from '../gateway/base';
+import { refusal } from '../gateway/refusal';
+import { ask } from '../gateway/session';
+import { column } from './column';
+import type { WindowArrangement } from './table';
+import { orderOf } from './windowModel';
+
+/** A place in the order of a table, and what the row there has in the column that the table is sorted by. */
+export interface Place {
+  readonly index: number;
+  readonly value: unknown;
+}
+
+/** How many places are asked for: each is a request for one field of one resource. */
+export const placeCount = 24;
+
+/** Returns so many places of a table, as far apart as they can be, with the first and the last one. */
+export const placesOf = (total: number): number[] =>
+  Array.from({ length: placeCount }, (_, i) => Math.round((i * (total - 1)) / (placeCount - 1)));
+
+/** Asks the gateway for the values at the places of a table with so many rows, one after the other. Those that are gone by then are left out. */
+export async function readPlaces(watch: string, arrangement: WindowArrangement, total: number, signal: AbortSignal): Promise<Place[]> {
+  const { sort, filter, prefix } = arrangement;
+  const order = orderOf(sort);
+  const reversed = sort.column === 'key' && sort.descending; // keys have one direction
+  const { get } = column(sort.column);
+  const places: Place[] = [];
+  for (const index of placesOf(total)) {
+    const url = at(`v1/watches/${encodeURIComponent(watch)}/resources`);
+    const query = {
+      order,
+      limit: '1',
+      offset: String(reversed ? total - 1 - index : index),
+      fields: order.replace(/^-/, ''),
+      filter,
+      prefix,
+    };
+    url.search = String(new URLSearchParams(query));
+    const response = await ask(url, { signal });
+    if (!response.ok) throw new Error(await refusal(response));
+    const [resource] = (await response.json()).resources;
+    if (resource) places.push({ index, value: get(resource) });
+  }
+  return places;
+}

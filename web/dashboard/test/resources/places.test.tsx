@@ -1,0 +1,169 @@
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PlacesBar } from '../../src/resources/PlacesBar';
+import { type Place, placeCount, placesOf } from '../../src/resources/places';
+import type { TableModel, TableStatus } from '../../src/resources/table';
+import { usePlaces } from '../../src/resources/usePlaces';
+import { WindowModel } from '../../src/resources/windowModel';
+import { resources, WindowSource } from './windowSource';
+
+afterEach(cleanup);
+
+describe('places', () => {
+  it('are as far apart as they can be, from the first row to the last', () => {
+    const places = placesOf(1_000_000);
+    expect([places.length, places[0], places[1], places.at(-1)]).toEqual([placeCount, 0, 43_478, 999_999]);
+  });
+});
+
+describe('the values at places', () => {
+  const all = resources(5_000);
+  let asked: URL[];
+  let status: number;
+  let model: TableModel;
+  let places: readonly Place[] | undefined;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    asked = [];
+    status = 200;
+    vi.stubGlobal('fetch', (url: URL) => {
+      asked.push(new URL(url));
+      const offset = Number(new URL(url).searchParams.get('offset'));
+      return Promise.resolve(Response.json({ resources: all.slice(offset, offset + 1) }, { status }));
+    });
+  });
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
+
+  function Shown({ status }: { status: TableStatus }) {
+    places = usePlaces('services', model, status);
+    return null;
+  }
+
+  async function show(column: string, descending = false, rows = all) {
+    const live = new WindowSource({});
+    const window = new WindowModel(live, { sort: { column, descending }, filter: 'value.n >= 0', prefix: 'k' });
+    model = window;
+    const end = window.follow();
+    live.answer(rows);
+    await act(() => vi.advanceTimersByTimeAsync(20));
+    render(<Shown status={window.status} />);
+    await act(() => vi.advanceTimersByTimeAsync(100));
+    return { window, live, end };
+  }
+
+  it('are those of one field of the rows, in the order of the table', async () => {
+    const { end } = await show('n');
+    expect(places?.map(({ index, value }) => [index, value])).toEqual(placesOf(5_000).map((n) => [n, n]));
+    expect(Object.fromEntries(asked[1]!.searchParams)).toEqual({
+      order: '"n"',
+      fields: '"n"',
+      limit: '1',
+      offset: '217',
+      filter: 'value.n >= 0',
+      prefix: 'k',
+    });
+    end();
+  });
+
+  it('are counted from the end where keys are shown in reverse', async () => {
+    const { end } = await show('key', true);
+    expect([places?.[0], places?.at(-1)]).toEqual([
+      { index: 0, value: 'k004999' },
+      { index: 4_999, value: 'k000000' },
+    ]);
+    end();
+  });
+
+  it('are asked for again while the table changes, and not otherwise', async () => {
+    const { window, end } = await show('n');
+    await act(() => vi.advanceTimersByTimeAsync(60_000));
+    expect(asked).toHaveLength(placeCount);
+    window.changes++;
+    await act(() => vi.advanceTimersByTimeAsync(30_000));
+    expect(asked).toHaveLength(2 * placeCount);
+    end();
+  });
+
+  it('are not asked for in a short table, nor of a secret', async () => {
+    (await show('n', false, all.slice(0, 200))).end();
+    (await show('password')).end();
+    expect([asked, places]).toEqual([[], undefined]);
+  });
+
+  it('are missing while the gateway refuses, and tried again later', async () => {
+    status = 429;
+    const { end } = await show('n');
+    expect([asked.length, places]).toEqual([1, undefined]);
+    status = 200;
+    await act(() => vi.advanceTimersByTimeAsync(30_000));
+    expect(places).toHaveLength(placeCount);
+    end();
+  });
+});
+
+describe('the bar of places', () => {
+  let jumps: number[];
+  const bar = () => screen.getByRole('scrollbar');
+  const show = (values: readonly unknown[], top = 0) => {
+    jumps = [];
+    const places = values.map((value, i) => ({ index: i * 100, value }));
+    render(
+      <PlacesBar
+        places={places}
+        column="rss_bytes"
+        unit="bytes"
+        total={401}
+        top={top}
+        shown={20}
+        controls="grid"
+        onJump={(index) => jumps.push(index)}
+      />,
+    );
+  };
+
+  it('says where the table is, in rows and in the values of the column', () => {
+    show([0, 512, 1024, 4096, 4096], 150);
+    expect(bar().getAttribute('aria-valuenow')).toBe('151');
+    expect(bar().getAttribute('aria-valuemax')).toBe('401');
+    expect(bar().getAttribute('aria-valuetext')).toBe('row 151 of 401, rss_bytes from 512 B');
+    expect(bar().getAttribute('aria-controls')).toBe('grid');
+  });
+
+  it('has a length for each number, and the beginning of each text', () => {
+    show([-10, 0, 30, undefined, 'idle']);
+    const drawn = [...bar().querySelectorAll<HTMLElement>('.place')];
+    expect(drawn.map(({ textContent }) => textContent)).toEqual(['-10 B', '0 B', '30 B', 'none', 'idle']);
+    expect(drawn.map(({ style }) => style.getPropertyValue('--to'))).toEqual(['25%', '25%', '100%', '', '']);
+    expect(drawn.map(({ style }) => style.top)).toEqual(['0.00%', '24.94%', '49.88%', '74.81%', '99.75%']);
+  });
+
+  it.each([
+    ['ArrowDown', 200],
+    ['ArrowUp', 100],
+    ['Home', 0],
+    ['End', 400],
+  ])('scrolls with %s', (key, row) => {
+    show([1, 2, 3, 4, 5], 150);
+    fireEvent.keyDown(bar(), { key });
+    expect(jumps).toEqual([row]);
+  });
+
+  it('leaves other keys to the page', () => {
+    show([1, 2]);
+    expect(fireEvent.keyDown(bar(), { key: 'x' })).toBe(true);
+    expect(jumps).toEqual([]);
+  });
+
+  it('scrolls to where it is pressed', () => {
+    show([1, 2, 3, 4, 5]);
+    bar().setPointerCapture = () => {};
+    bar().getBoundingClientRect = () => new DOMRect(0, 100, 70, 400);
+    fireEvent.pointerDown(bar(), { clientY: 300, pointerId: 1 });
+    fireEvent.pointerDown(bar(), { clientY: 900, pointerId: 1 });
+    expect(jumps).toEqual([200, 400]);
+  });
+});
