@@ -28,6 +28,34 @@ it('offers to reload the page if its file is gone, and the rest goes on', async 
   screen.getByText('the rest');
 });
 
+it('is shown as soon as it is loaded, and at once when it is shown again', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }); // no time passes
+  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', false);
+  try {
+    let loads = 0;
+    const Part = lazily(async () => {
+      loads++;
+      return () => <p>the part</p>;
+    });
+    const element = (
+      <Boundary>
+        <Part />
+      </Boundary>
+    );
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    const { unmount } = render(element);
+    for (let turns = 0; turns < 1_000 && !screen.queryByText('the part'); turns++) await turn();
+    screen.getByText('the part');
+    unmount();
+    render(element);
+    screen.getByText('the part');
+    expect(loads).toBe(1);
+  } finally {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  }
+});
+
 it('says what has failed in it, and the rest goes on', async () => {
   await show(() => {
     throw new TypeError('watches is undefined');

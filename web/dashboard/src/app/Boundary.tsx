@@ -1,21 +1,36 @@
-import { Component, type ComponentType, type LazyExoticComponent, lazy, type ReactNode, Suspense } from 'react';
+import { Component, type ComponentType, type ReactNode, useLayoutEffect, useState } from 'react';
 
 class NotLoadedError extends Error {}
 
 /**
- * Returns a component that is loaded when it is first shown, within a Boundary. Its file may be
+ * Returns a component that is loaded when it is first shown, within a Boundary, and is nothing until then. Its file may be
  * gone by then, since the names of files change with every version of the gateway.
+ *
+ * It is not React's lazy: what that shows after a fallback waits until 300 ms after the fallback.
  */
-export function lazily<P extends object>(load: () => Promise<ComponentType<P>>): LazyExoticComponent<ComponentType<P>> {
-  return lazy(() =>
-    load().then(
-      (component) => ({ default: component }),
-      (error) => Promise.reject(new NotLoadedError(String(error))),
-    ),
-  );
+export function lazily<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
+  let loaded: ComponentType<P> | undefined;
+  // biome-ignore lint/correctness/noComponentHookFactories: modules call this once, as they call lazy
+  function Lazy(props: P) {
+    const [Shown, setShown] = useState(() => loaded);
+    const [failed, setFailed] = useState<NotLoadedError>();
+    useLayoutEffect(() => {
+      if (loaded) return;
+      load().then(
+        (component) => {
+          loaded = component;
+          setShown(() => component);
+        },
+        (error) => setFailed(new NotLoadedError(String(error))),
+      );
+    }, []);
+    if (failed) throw failed;
+    return Shown && <Shown {...props} />;
+  }
+  return Lazy;
 }
 
-/** Shows a part of the page, nothing while it is being loaded, and an offer to reload the page if that, or the part itself, fails. */
+/** Shows a part of the page, and an offer to reload the page if it cannot be loaded, or fails. */
 export class Boundary extends Component<{ children: ReactNode }, { failed?: unknown }> {
   override state: { failed?: unknown } = {};
 
@@ -27,7 +42,7 @@ export class Boundary extends Component<{ children: ReactNode }, { failed?: unkn
     const { failed } = this.state;
     if (failed instanceof NotLoadedError) return <NotLoaded />;
     if (failed !== undefined) return <Failed error={failed} />;
-    return <Suspense>{this.props.children}</Suspense>;
+    return this.props.children;
   }
 }
 
