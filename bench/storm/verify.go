@@ -11,8 +11,9 @@ import (
 
 // verify has all subscribers come back at once with a position of another order, and the state from
 // before the changes. Each is sent the digest of the state, and reads the table of its buckets, the
-// keys of those that differ, and the resources that have changed, as the clients do, in gzip, but without
-// their random wait and each on a new connection.
+// keys of those that differ, and the resources that have changed, as the clients do: in gzip, and on one
+// connection beside that of the stream, but without their random wait, and without waiting for an answer
+// before the next request.
 func (p plan) verify(g *gatewayProcess) error {
 	var digest []byte
 	streams, err := load.New(load.Options{
@@ -47,19 +48,14 @@ func (p plan) verify(g *gatewayProcess) error {
 		buckets = append(buckets, fmt.Sprint("bucket=", i))
 		keys = append(keys, fmt.Sprint("key=key-", i*(p.resources/p.changes)))
 	}
-	for _, part := range []struct{ name, path string }{
-		{"the tables", ""},
-		{"the keys", "/keys?" + strings.Join(buckets, "&")},
-		{"the resources", "/resources?" + strings.Join(keys, "&")},
-	} {
-		sent, err := p.read(g, m, fmt.Sprintf("/v1/watches/storm/digests/%s%s", digest, part.path))
-		if err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
-		}
-		all.Bytes += sent.Bytes
-		fmt.Printf("with %s (%d refusals): ", part.name, sent.Refused)
-		m.print(all)
+	state := fmt.Sprintf("/v1/watches/storm/digests/%s", digest)
+	sent, err := p.read(g, m, state, state+"/keys?"+strings.Join(buckets, "&"), state+"/resources?"+strings.Join(keys, "&"))
+	if err != nil {
+		return fmt.Errorf("the tables, keys and resources: %w", err)
 	}
+	all.Bytes += sent.Bytes
+	fmt.Printf("with the tables, keys and resources (%d refusals): ", sent.Refused)
+	m.print(all)
 	return nil
 }
 
@@ -73,11 +69,11 @@ func digestIn(b []byte) []byte {
 	return bytes.Clone(digest)
 }
 
-// read has each subscriber make a request, and read the answer. One that is refused asks again a
-// second later.
-func (p plan) read(g *gatewayProcess, m *measurement, path string) (sent load.Stats, err error) {
+// read has each subscriber make requests on one connection, and read the answers. One of which any is
+// refused asks again a second later.
+func (p plan) read(g *gatewayProcess, m *measurement, paths ...string) (sent load.Stats, err error) {
 	for left := p.subscribers; left > 0; {
-		one, err := p.readOnce(g, m, path, left)
+		one, err := p.readOnce(g, m, left, paths)
 		if err != nil {
 			return sent, err
 		}
@@ -89,14 +85,21 @@ func (p plan) read(g *gatewayProcess, m *measurement, path string) (sent load.St
 	return sent, nil
 }
 
-func (p plan) readOnce(g *gatewayProcess, m *measurement, path string, n int) (load.Stats, error) {
+func (p plan) readOnce(g *gatewayProcess, m *measurement, n int, paths []string) (load.Stats, error) {
 	c, err := load.New(load.Options{Address: g.address, EndIsDone: true})
 	if err != nil {
 		return load.Stats{}, err
 	}
 	defer c.Close()
-	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n", path)
-	if err := c.Open(n, load.Request{Bytes: request}); err != nil {
+	var requests []byte
+	for i, path := range paths {
+		requests = fmt.Appendf(requests, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n", path)
+		if i == len(paths)-1 {
+			requests = append(requests, "Connection: close\r\n"...)
+		}
+		requests = append(requests, "\r\n"...)
+	}
+	if err := c.Open(n, load.Request{Bytes: requests}); err != nil {
 		return load.Stats{}, err
 	}
 	for s := c.Stats(); int(s.Done+s.Refused) < n; s = c.Stats() {
@@ -108,5 +111,22 @@ func (p plan) readOnce(g *gatewayProcess, m *measurement, path string, n int) (l
 		}
 		m.sample()
 	}
-	return c.Stats(), nil
+	s := c.Stats()
+	s.Refused = refused(c, n)
+	return s, nil
+}
+
+// refused returns how many connections were sent less than the others: the same was asked for on all of
+// them, and a refusal is shorter than an answer.
+func refused(c *load.Client, n int) (short uint64) {
+	most := uint64(0)
+	for i := range n {
+		most = max(most, c.Bytes(i))
+	}
+	for i := range n {
+		if c.Bytes(i) < most {
+			short++
+		}
+	}
+	return short
 }
