@@ -473,7 +473,7 @@ func TestCredentialsWithoutAccess(t *testing.T) {
 		r.send(c[0], c[1], "").wantProblem(t, 404, "", "there is nothing at "+c[1])
 	}
 	r.send("GET", "/v1/watches?ticket=x", "").wantProblem(t, 400, "ticket", "unknown parameter")
-	if got := r.preflight(); got != "GET, HEAD, PUT, DELETE" {
+	if got := r.preflight(); got != "GET, HEAD, POST, PUT, DELETE" {
 		t.Errorf("methods %s", got)
 	}
 }

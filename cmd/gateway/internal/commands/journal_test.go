@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// read follows a watch from an id on, until it is complete. It returns the types of events with their keys, and
+// read follows a watch from an id on, until it is complete and confirmed by the upstream. It returns the types of events with their keys, and
 // the last id.
 func read(t *testing.T, address, watch, from string) (events []string, id string) {
 	t.Helper()
@@ -27,14 +27,16 @@ func read(t *testing.T, address, watch, from string) (events []string, id string
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	last := ""
+	last, synced, stale := "", false, false // a journal is served before the upstream has confirmed it
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
 		field, text, _ := strings.Cut(lines.Text(), ": ")
 		switch field {
 		case "event":
 			last = text
 		case "data":
-			if _, key, ok := strings.Cut(text, `"key":"`); ok {
+			if last == "status" {
+				stale = !strings.Contains(text, `"in_sync"`)
+			} else if _, key, ok := strings.Cut(text, `"key":"`); ok {
 				key, _, _ = strings.Cut(key, `"`)
 				events = append(events, last+" "+key)
 			} else if last == "reset" {
@@ -44,7 +46,8 @@ func read(t *testing.T, address, watch, from string) (events []string, id string
 		case "id":
 			id = text
 		case "":
-			if last == "end_of_snapshot" {
+			synced = synced || last == "end_of_snapshot"
+			if synced && !stale {
 				return events, id
 			}
 		}
