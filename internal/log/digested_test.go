@@ -292,6 +292,7 @@ func TestIndexOfDigestedState(t *testing.T) {
 			t.Errorf("%d bytes are counted for a text of %d", got, len(first))
 		}
 		time.Sleep(digestedKept)
+		synctest.Wait()
 		if got := kept(); got != 0 {
 			t.Errorf("%d bytes are counted after its time", got)
 		}
@@ -364,6 +365,7 @@ func TestSharedAnswers(t *testing.T) {
 			t.Error("an answer is kept that was not made")
 		}
 		time.Sleep(digestedKept)
+		synctest.Wait()
 		if got := kept(); got != 0 {
 			t.Errorf("%d bytes are counted after their time", got)
 		}
