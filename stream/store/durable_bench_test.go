@@ -24,17 +24,16 @@ import (
 var durableValue = []byte(`"` + strings.Repeat("x", 198) + `"`)
 
 const (
-	durableKeys  = 1000
-	durableRound = 20 // writes of one contender, before it is the turn of the next
+	durableKeys = 1000
+	durableTurn = 20 // writes of one contender, before it is the turn of the next; of many writers, more
 )
 
 // contender is what BenchmarkDurable measures.
 type contender struct {
 	name string
 	// open returns a function that makes n writes to keys from one on, and returns when all are on the disk.
-	open func(b *testing.B, writers int) func(from, n int)
-	// share of the writes of the others: some take much longer. 0: all.
-	share int
+	open  func(b *testing.B, writers int) func(from, n int)
+	slow  bool // one writer makes few writes, which take long
 	alone bool // not with more than one writer
 }
 
@@ -48,7 +47,7 @@ func BenchmarkDurable(b *testing.B) {
 			all := []contender{
 				{name: "store", open: together(storeWriter)},
 				{name: "Update", open: together(func(b *testing.B) func(string) error { return bboltWriter(b, (*bbolt.DB).Update) })},
-				{name: "Batch", open: together(func(b *testing.B) func(string) error { return bboltWriter(b, (*bbolt.DB).Batch) }), share: 20},
+				{name: "Batch", open: together(func(b *testing.B) func(string) error { return bboltWriter(b, (*bbolt.DB).Batch) }), slow: true},
 				{name: "append", open: together(appender)},
 				{name: "SQLite", open: writeToSQLite, alone: true},
 			}
@@ -73,10 +72,14 @@ func inTurns(b *testing.B, writers int, all []contender) {
 		}
 	}
 	b.ResetTimer()
-	for from := 0; from < b.N; from += durableRound {
+	turn := durableTurn * max(1, writers/4)
+	for from := 0; from < b.N; from += turn {
 		for i := range all {
-			r := &results[i]
-			if n := min(durableRound, b.N-from) / max(all[i].share, 1); r.write != nil && n > 0 {
+			r, n := &results[i], min(turn, b.N-from)
+			if all[i].slow && writers == 1 {
+				n = 1
+			}
+			if r.write != nil {
 				start := time.Now()
 				r.write(from, n)
 				r.each = append(r.each, time.Since(start)/time.Duration(n))
