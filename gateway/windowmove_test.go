@@ -151,7 +151,8 @@ func TestMoveOneOfSeveral(t *testing.T) {
 		wantOutline(t, "the move", r.move(x, id, "watch=late&offset=1", `{"move":1}`), "-k0", "+k2")
 		wantOutline(t, "the other stream", y.Take())
 		r.Commit("other", 10, gatewaytest.Resource("new", 10, `{}`))
-		time.Sleep(slack()) // the watches of a stream have no order among themselves
+		time.Sleep(slack())
+		synctest.Wait()
 		r.Commit("late", 11, gatewaytest.Resource("k0", 11, `{"n":0,"x":1}`))
 		time.Sleep(slack())
 		wantOutline(t, "what comes then", x.Take(), "+new")

@@ -82,14 +82,6 @@ func (d *Definition) parseOrder(p Params) error {
 		}
 		texts = append(texts, c.String())
 	}
-	if d.window.Limit, err = number("limit", p.Limit, 1, MaxLimit); err != nil {
-		return err
-	}
-	if p.Offset != "" {
-		if d.window.Offset, err = number("offset", p.Offset, 0, MaxOffset); err != nil {
-			return err
-		}
-	}
 	d.order, d.texts.order = columns, strings.Join(texts, ",")
 	paths := make([]document.Path, len(columns))
 	for i, c := range columns {
@@ -99,7 +91,35 @@ func (d *Definition) parseOrder(p Params) error {
 	if err := limitCanonical("order", d.texts.order); err != nil {
 		return err
 	}
+	return d.parsePlace(p)
+}
+
+// parsePlace reads which resources of the order there are.
+func (d *Definition) parsePlace(p Params) (err error) {
+	if d.window.Limit, err = number("limit", p.Limit, 1, MaxLimit); err != nil {
+		return err
+	}
+	if p.Offset != "" {
+		if d.window.Offset, err = number("offset", p.Offset, 0, MaxOffset); err != nil {
+			return err
+		}
+	}
 	return d.parseAfter(p)
+}
+
+// Moved returns the window of the same view and the same order that Limit, Offset and After of p say. It costs
+// much less than Parse does with a filter. d must be a window.
+func (d *Definition) Moved(p Params) (*Definition, error) {
+	m := &Definition{
+		filtered: d.filtered, labeled: d.labeled, filter: d.filter, reads: d.reads, selector: d.selector, texts: d.texts,
+		labelsAt: d.labelsAt, fields: d.fields, grants: d.grants, keys: d.keys, order: d.order, columns: d.columns, orderID: d.orderID,
+	}
+	m.texts.after = ""
+	if err := m.parsePlace(p); err != nil {
+		return nil, err
+	}
+	m.id = identify(m.encode(m.window))
+	return m, nil
 }
 
 // parseAfter reads the cursor.

@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -125,4 +126,36 @@ func FuzzOrder(f *testing.F) {
 			t.Fatalf("%q sorts by %x, its canonical form by %x", value, a, b)
 		}
 	})
+}
+
+// TestMoved: a window that was moved is the one that Parse returns for its place.
+func TestMoved(t *testing.T) {
+	from := Params{Order: "-n,name", Limit: "5", Offset: "3", Filter: `value.n > 1`, Labels: "a=b", Prefix: "p/", Fields: []string{"n", "name"},
+		Grants: []Grant{{Filter: `value.team == "red"`, Fields: []string{"n", "labels"}}}}
+	d := windowOf(t, from)
+	cursor := d.Cursor(string(d.AppendSortKey(nil, stream.Resource{Value: []byte(`{"n":7}`)})) + "key")
+	for _, to := range []Params{{Limit: "5", Offset: "3"}, {Limit: "9"}, {Limit: "1", Offset: "7"}, {Limit: "2", After: cursor}, {Limit: "3", Offset: "1"}} {
+		moved, err := d.Moved(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := from
+		whole.Limit, whole.Offset, whole.After = to.Limit, to.Offset, to.After
+		parsed := windowOf(t, whole)
+		if moved.ID() != parsed.ID() || moved.OrderID() != parsed.OrderID() || !reflect.DeepEqual(moved.Params(), parsed.Params()) {
+			t.Errorf("%+v: got %+v, want %+v", to, moved.Params(), parsed.Params())
+		}
+		r := stream.Resource{Key: "p/k", Value: []byte(`{"n":7,"team":"red","name":"x","labels":{"a":"b","x":"y"}}`)}
+		got, gotErr := moved.Matches(r)
+		want, wantErr := parsed.Matches(r)
+		if !bytes.Equal(moved.AppendSortKey(nil, r), parsed.AppendSortKey(nil, r)) || !got || !want || gotErr != nil || wantErr != nil {
+			t.Errorf("%+v: the window is of other resources, or in another order", to)
+		}
+		d = moved
+	}
+	for _, to := range []Params{{}, {Limit: "0"}, {Limit: "1", Offset: "-1"}, {Limit: "1", Offset: "1", After: cursor}, {Limit: "1", After: "x"}} {
+		if _, err := d.Moved(to); err == nil {
+			t.Errorf("%+v is a place", to)
+		}
+	}
 }

@@ -179,8 +179,18 @@ func (p *Authorization) nextMove(now time.Time) (number uint64, wait time.Durati
 // moved returns the part that is another window of the same view, under the rules of l.
 func (p Part) moved(ctx context.Context, l *Lookup, m Move, who *credential.Identity) (Part, *problem.Problem) {
 	entry, _ := l.config.Watches.Declared(p.Name())
-	handle := Handle{lookup: l, watch: p.watch, rules: l.rules(who, entry), plain: p.plain}
-	return handle.Narrow(WithAction(ctx, access.Window), p.narrowing.moved(m), p.client)
+	h, n := Handle{lookup: l, watch: p.watch, rules: l.rules(who, entry), plain: p.plain}, p.narrowing.moved(m)
+	ctx = WithAction(ctx, access.Window)
+	if may, ok := h.rules.definition(); !ok || rightTo(p.Name(), may) != p.right {
+		return h.Narrow(ctx, n, p.client) // it is not a window of the same any more
+	}
+	d, err := p.definition.Moved(n.paramsFor(h.watch))
+	if err != nil {
+		return Part{}, n.refused(h.watch, err)
+	}
+	next := Part{Handle: h, definition: d, narrowing: n, client: p.client, right: p.right}
+	h.allowed(ctx, next)
+	return next, nil
 }
 
 // move makes the stream follow next, which was made from before, unless there is a newer move. It is not
