@@ -397,6 +397,7 @@ func TestMoveWithARate(t *testing.T) {
 		for i := range uint64(3) {
 			r.Commit("late", 11+i, gatewaytest.Resource("k2", 11+i, fmt.Sprintf(`{"n":2,"x":%d}`, i)))
 			time.Sleep(slack())
+			synctest.Wait()
 		}
 		wantOutline(t, "the first change", x.Take(), "+k2")
 		wantOutline(t, "another move", r.move(x, id, "offset=2", `{"move":2}`), "-k1", "+k2", "+k3")
