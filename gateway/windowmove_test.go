@@ -44,8 +44,14 @@ func (r *moving) move(x *gatewaytest.Exchange, id, query, want string) string {
 	if answer := r.ask(id, query); answer.StatusCode != http.StatusOK || answer.Text() != want+"\n" {
 		r.t.Fatalf("the answer to %s is %s %s, want %s", query, answer.Status, answer.Text(), want)
 	}
-	time.Sleep(slack())
+	settle()
 	return x.Take()
+}
+
+// settle waits until the streams have done what there is to do.
+func settle() {
+	time.Sleep(slack())
+	synctest.Wait()
 }
 
 // outline returns the upserts and deletes of a stream, in short.
@@ -88,7 +94,7 @@ func TestMoveWindow(t *testing.T) {
 				}
 				path := "/v1/watches/late/events" + asking("order", "n", "limit", "4", "format", format)
 				x := r.get(path)
-				time.Sleep(slack())
+				settle()
 				id := idOf(t, x)
 				wantOutline(t, "the snapshot", x.Take(), "reset", "+k0", "+k1", "+k2", "+k3")
 				text := r.move(x, id, "offset=2", `{"move":1}`)
@@ -100,7 +106,7 @@ func TestMoveWindow(t *testing.T) {
 				next := nextIn(t, x.Text()+text)
 				wantOutline(t, "after a cursor, with the last limit", r.move(x, id, "limit=3&after="+next, `{"move":3}`), "-k4", "-k5", "+k6", "+k7", "+k8")
 				r.Commit("late", 11, gatewaytest.Resource("k7", 11, `{"n":0}`))
-				time.Sleep(slack())
+				settle()
 				text = x.Take()
 				wantOutline(t, "a change", text, "-k7", "+k9")
 			})
@@ -116,7 +122,7 @@ func TestMovedWindowResumes(t *testing.T) {
 			return "/v1/watches/late/events" + asking("order", "n", "limit", "2", "offset", offset)
 		}
 		x := r.get(path("0"))
-		time.Sleep(slack())
+		settle()
 		id, before := idOf(t, x), lastID(t, x.Take())
 		after := lastID(t, r.move(x, id, "offset=1", `{"move":1}`))
 		x.Cancel()
@@ -130,7 +136,7 @@ func TestMovedWindowResumes(t *testing.T) {
 			{"0", after, []string{"reset", "+k0", "+k1"}},
 		} {
 			y := r.get(path(test.offset), "Last-Event-ID: "+test.id)
-			time.Sleep(slack())
+			settle()
 			if again := idOf(t, y); again == id {
 				t.Errorf("another stream has the same name %s", id)
 			}
@@ -145,16 +151,16 @@ func TestMoveOneOfSeveral(t *testing.T) {
 		r := newMoving(t, Config{})
 		path := "/v1/events" + asking("watch", "late", "watch", "orders", "watch", "other", "order.late", "n", "limit.late", "2", "order.orders", "-n", "limit.orders", "1")
 		x, y := r.get(path), r.get(path)
-		time.Sleep(2 * slack())
+		settle()
+		settle()
 		id, text := idOf(t, x), x.Take()
 		y.Take()
 		wantOutline(t, "the move", r.move(x, id, "watch=late&offset=1", `{"move":1}`), "-k0", "+k2")
 		wantOutline(t, "the other stream", y.Take())
 		r.Commit("other", 10, gatewaytest.Resource("new", 10, `{}`))
-		time.Sleep(slack())
-		synctest.Wait()
+		settle()
 		r.Commit("late", 11, gatewaytest.Resource("k0", 11, `{"n":0,"x":1}`))
-		time.Sleep(slack())
+		settle()
 		wantOutline(t, "what comes then", x.Take(), "+new")
 		wantOutline(t, "what comes then to the other one", y.Take(), "+new", "+k0")
 		wantOutline(t, "the other window", r.move(x, id, "watch=orders&offset=2", `{"move":2}`), "-b/3", "+a/1")
@@ -178,10 +184,10 @@ func TestMoveOfAStreamThatIsNotHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newMoving(t, Config{})
 		x := r.get("/v1/watches/late/events" + asking("order", "n", "limit", "2"))
-		time.Sleep(slack())
+		settle()
 		id := idOf(t, x)
 		x.Cancel()
-		time.Sleep(slack())
+		settle()
 		for _, id := range []string{id, "nosuch", "%20"} {
 			if p := refusedAs(t, r.ask(id, "offset=1")); p.Status != http.StatusNotFound || !strings.Contains(p.Detail, "one of another replica") {
 				t.Errorf("%q: %+v", id, p)
@@ -189,7 +195,7 @@ func TestMoveOfAStreamThatIsNotHere(t *testing.T) {
 		}
 		for _, path := range []string{"/v1/watches/late/events", "/v1/watches/late/events" + asking("order", "n", "limit", "1", "until", "end_of_snapshot")} {
 			y := r.get(path)
-			time.Sleep(slack())
+			settle()
 			if text := y.Take(); strings.Contains(text, `"stream":`) {
 				t.Errorf("%s has a name: %s", path, text)
 			}
@@ -202,7 +208,7 @@ func TestMovesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newMoving(t, Config{})
 		x := r.get("/v1/watches/late/events" + asking("order", "n", "limit", "2"))
-		time.Sleep(slack())
+		settle()
 		id := idOf(t, x)
 		x.Take()
 		moved, refused := 0, 0
@@ -235,7 +241,7 @@ func TestMoveOfSomebodyElse(t *testing.T) {
 		reloadWith(t, r.gateway, Config{Access: r.guard.operators(reads(`true`)), Metrics: true})
 		r.prime("a")
 		x := r.get("/v1/events"+asking("watch", "a", "order", "n", "limit", "2"), r.guard.as("ci"))
-		time.Sleep(slack())
+		settle()
 		id := idOf(t, x)
 		x.Take()
 		for _, test := range []struct {
@@ -246,7 +252,7 @@ func TestMoveOfSomebodyElse(t *testing.T) {
 				t.Errorf("%q: %s, want %d", test.who, answer.Status, test.status)
 			}
 		}
-		time.Sleep(slack())
+		settle()
 		wantOutline(t, "the only move", x.Take(), "-k1", "+k3")
 	})
 }
@@ -258,14 +264,14 @@ func TestMoveAndRules(t *testing.T) {
 		r := newSwitching(t, reads(`true`), "a")
 		r.prime("a")
 		x := r.get("/v1/events"+asking("watch", "a", "order", "n", "limit", "2"), r.guard.as("ci"))
-		time.Sleep(slack())
+		settle()
 		id := idOf(t, x)
 		wantOutline(t, "the snapshot", x.Take(), "reset", "+k1", "+k2")
 		move := func(query string) {
 			if answer := r.ask(id, query, r.guard.as("ci")); answer.StatusCode != 200 {
 				t.Fatalf("%s %s", answer.Status, answer.Text())
 			}
-			time.Sleep(slack())
+			settle()
 		}
 		move("offset=1")
 		wantOutline(t, "moved", x.Take(), "-k1", "+k3")
@@ -280,7 +286,7 @@ func TestMoveAndRules(t *testing.T) {
 		r.reload(reads(`true`, "owner"))
 		wantOutline(t, "without the ordered field", x.Take(), "reset", "+k1", "+k2")
 		r.reload(map[string]access.Rule{})
-		time.Sleep(slack())
+		settle()
 		if p := refusedAs(t, r.ask(id, "offset=1", r.guard.as("ci"))); p.Status != 404 {
 			t.Errorf("after the loss: %+v", p)
 		}
@@ -329,7 +335,7 @@ func TestMovesAtTheSameTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newMoving(t, Config{})
 			x := r.get("/v1/watches/late/events" + asking("order", "n", "limit", "1"))
-			time.Sleep(slack())
+			settle()
 			id := idOf(t, x)
 			x.Take()
 			answers := make([]*gatewaytest.Exchange, 20)
@@ -338,7 +344,8 @@ func TestMovesAtTheSameTime(t *testing.T) {
 				all.Go(func() { answers[i] = r.ask(id, fmt.Sprint("offset=", (i+round)%10)) })
 			}
 			all.Wait()
-			time.Sleep(2 * slack())
+			settle()
+			settle()
 			offsets := make([]int, 21) // by the number of the move
 			for i, answer := range answers {
 				var got struct{ Move int }
@@ -372,7 +379,7 @@ func TestMoveWhileTheGatewayDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newMoving(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: time.Minute, MaxAge: -1}})
 		x := r.get("/v1/watches/late/events" + asking("order", "n", "limit", "2"))
-		time.Sleep(slack())
+		settle()
 		id := idOf(t, x)
 		x.Take()
 		r.stop()
@@ -390,14 +397,13 @@ func TestMoveWithARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newMoving(t, Config{})
 		x := r.get("/v1/watches/late/events"+asking("order", "n", "limit", "2", "max_rate", "1/m"), "Accept-Encoding: gzip")
-		time.Sleep(slack())
+		settle()
 		id := idOf(t, x)
 		x.Take()
 		wantOutline(t, "the move", r.move(x, id, "offset=1", `{"move":1}`), "-k0", "+k2")
 		for i := range uint64(3) {
 			r.Commit("late", 11+i, gatewaytest.Resource("k2", 11+i, fmt.Sprintf(`{"n":2,"x":%d}`, i)))
-			time.Sleep(slack())
-			synctest.Wait()
+			settle()
 		}
 		wantOutline(t, "the first change", x.Take(), "+k2")
 		wantOutline(t, "another move", r.move(x, id, "offset=2", `{"move":2}`), "-k1", "+k2", "+k3")
