@@ -11,12 +11,16 @@ export interface Place {
   readonly value: unknown;
 }
 
-/** How many places are asked for: each is a request for one field of one resource. */
+/** How many places are asked for: each is a request for one resource. */
 export const placeCount = 24;
 
 /** Returns so many places of a table, as far apart as they can be, with the first and the last one. */
 export const placesOf = (total: number): number[] =>
   Array.from({ length: placeCount }, (_, i) => Math.round((i * (total - 1)) / (placeCount - 1)));
+
+// All of a resource is sent: for one field, the gateway would make a view of its own of the whole watch, and sort it. Larger
+// resources are more than a scroll bar is worth.
+const maxLength = 64 << 10;
 
 /** Asks the gateway for the values at the places of a table with so many rows, one after the other. Those that are gone by then are left out. */
 export async function readPlaces(watch: string, arrangement: WindowArrangement, total: number, signal: AbortSignal): Promise<Place[]> {
@@ -31,14 +35,15 @@ export async function readPlaces(watch: string, arrangement: WindowArrangement, 
       order,
       limit: '1',
       offset: String(reversed ? total - 1 - index : index),
-      fields: order.replace(/^-/, ''),
       filter,
       prefix,
     };
     url.search = String(new URLSearchParams(query));
     const response = await ask(url, { signal });
     if (!response.ok) throw new Error(await refusal(response));
-    const [resource] = (await response.json()).resources;
+    const text = await response.text();
+    if (text.length > maxLength) throw new Error(`the resource at ${index} has ${text.length} characters`);
+    const [resource] = JSON.parse(text).resources;
     if (resource) places.push({ index, value: get(resource) });
   }
   return places;

@@ -20,6 +20,7 @@ describe('the values at places', () => {
   const all = resources(5_000);
   let asked: URL[];
   let status: number;
+  let served: typeof all;
   let model: TableModel;
   let places: readonly Place[] | undefined;
 
@@ -30,7 +31,7 @@ describe('the values at places', () => {
     vi.stubGlobal('fetch', (url: URL) => {
       asked.push(new URL(url));
       const offset = Number(new URL(url).searchParams.get('offset'));
-      return Promise.resolve(Response.json({ resources: all.slice(offset, offset + 1) }, { status }));
+      return Promise.resolve(Response.json({ resources: served.slice(offset, offset + 1) }, { status }));
     });
   });
   afterEach(() => {
@@ -48,6 +49,7 @@ describe('the values at places', () => {
     const window = new WindowModel(live, { sort: { column, descending }, filter: 'value.n >= 0', prefix: 'k' });
     model = window;
     const end = window.follow();
+    served = rows;
     live.answer(rows);
     await act(() => vi.advanceTimersByTimeAsync(20));
     render(<Shown status={window.status} />);
@@ -55,12 +57,11 @@ describe('the values at places', () => {
     return { window, live, end };
   }
 
-  it('are those of one field of the rows, in the order of the table', async () => {
+  it('are those of the rows, in the order of the table', async () => {
     const { end } = await show('n');
     expect(places?.map(({ index, value }) => [index, value])).toEqual(placesOf(5_000).map((n) => [n, n]));
     expect(Object.fromEntries(asked[1]!.searchParams)).toEqual({
       order: '"n"',
-      fields: '"n"',
       limit: '1',
       offset: '217',
       filter: 'value.n >= 0',
@@ -92,6 +93,12 @@ describe('the values at places', () => {
     (await show('n', false, all.slice(0, 200))).end();
     (await show('password')).end();
     expect([asked, places]).toEqual([[], undefined]);
+  });
+
+  it('are missing where resources are too large to be read for this', async () => {
+    const { end } = await show('n', false, [{ ...all[0]!, value: { n: 0, text: 'x'.repeat(70_000) } }, ...all.slice(1)]);
+    expect([asked.length, places]).toEqual([1, undefined]);
+    end();
   });
 
   it('are missing while the gateway refuses, and tried again later', async () => {
