@@ -1,17 +1,15 @@
 import { type CSSProperties, type KeyboardEvent, type Ref, useEffect, useId, useImperativeHandle, useRef } from 'react';
 import { count } from '../text/number';
 import { BodyRow, type Phase } from './BodyRow';
-import { unitOf } from './format';
 import { HeadRow } from './HeadRow';
 import type { Sort } from './order';
-import { PlacesBar } from './PlacesBar';
+import { Places } from './Places';
 import type { Row } from './row';
 import type { TableModel, TableStatus } from './table';
 import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';
 import { useCursor } from './useCursor';
-import { usePlaces } from './usePlaces';
 import { useRanges } from './useRanges';
 import { useTableStatus } from './useTableModel';
 import { useVisibleRows } from './useVisibleRows';
@@ -52,10 +50,7 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onC
   const seen = useVisibleRows(grid, rows.length);
   const { first, last } = seen;
   const drawn = rows.slice(first, last);
-  useEffect(() => {
-    model.visible = new Set(drawn.map(({ key }) => key));
-    model.look(first, last);
-  });
+  useLook(model, drawn, first, last);
   useAnchor(model, status, seen, sort.column === 'key');
   useConsistent(status.state);
   useSorted(seen.toTop, sort);
@@ -69,7 +64,6 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onC
   });
   useImperativeHandle(keys, () => cursor.onKeyDown);
   const active = drawn.findIndex(({ key }) => key === cursor.key);
-  const places = usePlaces(watch, model, status);
   return (
     <>
       <div
@@ -112,20 +106,17 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onC
         </div>
         {rows.length === 0 && <p className="none">{emptyText(status)}</p>}
       </div>
-      {places && (
-        <PlacesBar
-          places={places}
-          column={sort.column}
-          unit={unitOf(sort.column)}
-          total={status.matching}
-          top={seen.top}
-          shown={seen.whole}
-          controls={`${id}grid`}
-          onJump={seen.jump}
-        />
-      )}
+      <Places watch={watch} model={model} status={status} sort={sort} seen={seen} controls={`${id}grid`} />
     </>
   );
+}
+
+// Tells the model what is on the screen.
+function useLook(model: TableModel, drawn: readonly Row[], first: number, last: number): void {
+  useEffect(() => {
+    model.visible = new Set(drawn.map(({ key }) => key));
+    model.look(first, last);
+  });
 }
 
 // Scrolls to the top when the order changes.
