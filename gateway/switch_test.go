@@ -42,6 +42,7 @@ func (r *switching) reload(rules map[string]access.Rule) {
 	r.t.Helper()
 	reloadWith(r.t, r.gateway, Config{Access: r.guard.operators(rules), Metrics: true})
 	time.Sleep(slack())
+	synctest.Wait()
 }
 
 // follow opens a stream, and waits for its snapshot.
