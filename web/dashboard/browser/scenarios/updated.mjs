@@ -18,7 +18,8 @@ scenario('a part of the page is gone after an update: the page offers to reload,
 
   await tab.page.goBack();
   await tab.consistent({ rows: 50 });
-  await tab.page.goForward();
+  await tab.page.goForward(); // which tries again
+  await offer.waitFor();
   await tab.page.unroute(/WirePage-/);
   await offer.click();
   await tab.page.getByRole('heading', { name: 'Stream' }).waitFor();
