@@ -210,7 +210,7 @@ func (f *feeder) showWindows(e *entry) {
 	_, feeds := f.members[e]
 	_, suspends := f.suspended[e]
 	switch {
-	case e.order == nil || !e.order.Awaited():
+	case e.order == nil || !feeds && !suspends || !e.order.Awaited():
 	case feeds:
 		e.show(f.at)
 	case suspends && e.whole:
