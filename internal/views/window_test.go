@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // ordered is a window.
@@ -58,5 +59,30 @@ func TestWindow(t *testing.T) {
 		wantLines(t, "nothing changes", s.lines())
 		f.commit(`c={"n":5}`, `x={"n":4}`)
 		wantLines(t, "two change", s.lines(), "-d@7 left", `c={"n":5}@7`, `x={"n":4}@7`)
+	})
+}
+
+// TestWindowsOpenedWhileTheirOrderIsBuilt: the race detector finds what a feeder and a builder have at the same time.
+func TestWindowsOpenedWhileTheirOrderIsBuilt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`, `c={"n":3}`)
+		for i := range 200 {
+			var all []*watch.Watch
+			for offset := range 3 {
+				w, err := f.views.Open(f.base, ordered(t, fmt.Sprintf("-n,m%d", i), 2, offset), Request{Client: "c"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() { _ = w.Prime(t.Context()) }()
+				all = append(all, w)
+			}
+			synctest.Wait()
+			for offset, w := range all {
+				if n := w.Snapshot().Count(); n != min(2, 3-offset) {
+					t.Fatalf("order %d, window from %d: %d resources", i, offset, n)
+				}
+			}
+		}
 	})
 }
