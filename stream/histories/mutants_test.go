@@ -310,6 +310,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a journal forgets deletes that still count",
+		rare: true,
 		args: []string{"-journals"},
 		edits: []edit{{
 			file: "internal/journal/write.go",
