@@ -207,12 +207,6 @@ var windowMutants = []mutant{
 		"\tcase !w.reaches(old) && !w.reaches(now) || w.precedes(old) && now == nil:",
 	},
 	{
-		"what enters a window has the place of the newest change",
-		"internal/views/window.go",
-		"windowChange{max(at, w.came[r.key()]), r.key(), &w.rows[i]}",
-		"windowChange{t.revision, r.key(), &w.rows[i]}",
-	},
-	{
 		"the total of a window that nothing touches stays",
 		"internal/views/sorted.go",
 		"\tif !t.moved && !moved {",

@@ -119,9 +119,9 @@ type windowReader struct {
 	revisions map[string]uint64 // of pending
 }
 
-func newWindowWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *windowWorld {
+func newWindowWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions, moves bool) *windowWorld {
 	w := &windowWorld{
-		t: t, random: rand.New(rand.NewPCG(seed, 1)), upstream: streamtest.NewUpstream("e", deletes), moves: seed%2 == 0,
+		t: t, random: rand.New(rand.NewPCG(seed, 1)), upstream: streamtest.NewUpstream("e", deletes), moves: moves,
 		states: map[uint64][]windowState{}, now: windowState{}, values: map[string]string{},
 	}
 	if seed%5 == 4 {
@@ -347,14 +347,16 @@ func TestWindowsAgainstTheModel(t *testing.T) {
 	resumed, moved := 0, 0
 	for _, seed := range seeds(300, 60) {
 		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen} {
-			t.Run(fmt.Sprint(seed, "/", deletes), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := newWindowWorld(t, seed, deletes)
-					w.run(120)
-					resumed += w.resumed
-					moved += w.moved
+			for _, moves := range []bool{false, true} {
+				t.Run(fmt.Sprint(seed, "/", deletes, "/", moves), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						w := newWindowWorld(t, seed, deletes, moves)
+						w.run(120)
+						resumed += w.resumed
+						moved += w.moved
+					})
 				})
-			})
+			}
 		}
 	}
 	if resumed == 0 || moved == 0 {
