@@ -133,11 +133,11 @@ func (p *memoryPoller) tell(n epoll.Notice) {
 // Wait implements epoll.Poller.
 func (p *memoryPoller) Wait(dst []epoll.Notice, timeout time.Duration) ([]epoll.Notice, error) {
 	p.begin("wait", nil)
-	var after <-chan time.Time
+	var after chan struct{}
 	if timeout >= 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		after = timer.C
+		// The channel of a timer can crash the race detector in a bubble: https://go.dev/issue/78156.
+		after = make(chan struct{})
+		defer time.AfterFunc(timeout, func() { close(after) }).Stop()
 	}
 	select {
 	case <-p.waker:
