@@ -209,10 +209,8 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/watches/{watch}/events", g.handleWatchEvents)
 	get("/v1/watches/{watch}/counts/events", g.handleCountEvents)
 
-	// Renewals of streams with another credential.
+	// Renewals of open streams with another credential, and moves of their windows.
 	r.Put("/v1/streams/{stream}", g.handleRenew)
-
-	// Moves of the windows of streams.
 	r.Post("/v1/streams/{stream}/window", g.handleMove)
 
 	// Long poll, for clients and proxies that cannot stream.

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestConversion: a file of an older format is written anew, once, and is the same file for those who ask
-// whether it is a copy.
+// TestConversion: a file of an older format is converted once. The converted file does not count as a copy.
 func TestConversion(t *testing.T) {
 	path := newPath(t)
 	f := mustOpen(t, path)
