@@ -444,6 +444,57 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
+// TestCatchUpAfterAReset: a reset in the middle of a catch-up ends it, so that a catch-up that follows the
+// snapshot has a status of its own. Without that a client shows, and a gateway commits, parts of it.
+func TestCatchUpAfterAReset(t *testing.T) {
+	l := NewWriter(Config{Watch: "w"})
+	const keys = 2000
+	var all []Change
+	for i := range uint64(keys) {
+		all = append(all, upsert(fmt.Sprint("k", i), i+1))
+	}
+	mustReplace(t, l, "e", keys, all...)
+	inSync(l)
+	c, s := &client{}, l.Subscribe(SubscribeOptions{})
+	defer s.Close()
+	c.drain(s)
+	revision := uint64(keys)
+	rewrite := func() {
+		for range 20 * keys {
+			revision++
+			mustCommit(t, l, revision, upsert(fmt.Sprint("k", revision%keys), revision))
+		}
+	}
+	var b Batch
+	until := func(event string) {
+		t.Helper()
+		c.take()
+		for s.Next(&b) {
+			c.apply(&b)
+			if slices.ContainsFunc(c.log, func(line string) bool { return strings.HasPrefix(line, event) }) {
+				return
+			}
+		}
+		t.Fatalf("no %q among the last %d events", event, len(c.log))
+	}
+	rewrite()
+	until("upsert")
+	mustReplace(t, l, "f", keys, all...)
+	revision = keys
+	until("upsert")
+	rewrite()
+	until("end_of_snapshot")
+	if got, want := c.log[len(c.log)-1], "status in_sync"; got != want {
+		t.Errorf("%q is sent after the snapshot, want %q: it is whole", got, want)
+	}
+	c.take()
+	c.drain(s)
+	got := c.take()
+	if got[0] != "status catching_up" || !strings.HasPrefix(got[len(got)-2], "bookmark") || got[len(got)-1] != "status in_sync" {
+		t.Errorf("the catch-up begins with %q, and ends with %q", got[0], got[len(got)-2:])
+	}
+}
+
 // TestLogAgainstModel plays random histories. Readers stop anywhere, even inside a
 // snapshot, and resume elsewhere. The state must always be the model's.
 func TestLogAgainstModel(t *testing.T) {

@@ -341,7 +341,7 @@ func (s *Subscription) place(upserts uint64, v *storage.Version) {
 
 // end adds what ends the walk under way.
 func (s *Subscription) end(b *Batch) {
-	w, restarted := *s.walk, s.catchingUp()
+	w, behind := *s.walk, s.sentStatus.State == stream.CatchingUp // so was the reader told, perhaps before a reset
 	s.endWalk()
 	s.ownStatus, s.partial = nil, false
 	switch w.purpose {
@@ -357,16 +357,19 @@ func (s *Subscription) end(b *Batch) {
 			end.Deletes, end.Horizon = true, w.v.Horizon
 		}
 		b.addEvent(s.withState(end, w.v))
+		if behind {
+			s.addStatus(b, w.v, true)
+		}
 	case resuming:
 		s.synced = true
 		b.addEvent(s.withState(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true}, w.v))
-		if restarted {
+		if behind {
 			s.addStatus(b, w.v, true)
 		}
 	case verifying:
 		s.synced = true
 		b.addEvent(s.withState(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true, Verify: true}, w.v))
-		if restarted {
+		if behind {
 			s.addStatus(b, w.v, true)
 		}
 	case moving:
