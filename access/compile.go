@@ -1,7 +1,6 @@
 package access
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,7 +16,6 @@ type role struct {
 	name string
 	when *view.Expression
 	with []value
-	text string // canonical, of all of it
 
 	scopes map[view.Subject]*view.Scope // of its rules; owned by the compiler
 }
@@ -39,8 +37,7 @@ type rules struct {
 	name     string
 	labelsAt string
 	all      []rule
-	cluster  *ClusterResource  // which says who may read what instead; nil: the rules do
-	digest   [sha256.Size]byte // of all that decides
+	cluster  *ClusterResource // which says who may read what instead; nil: the rules do
 }
 
 // principalNames are the names under which rules use a principal.
@@ -133,17 +130,7 @@ func (k *compiler) role(scope *view.Scope, c Role, at PolicyError) {
 	if len(k.errs) > mistakes {
 		return
 	}
-	r.text = r.describe()
 	k.policy.roles = append(k.policy.roles, r)
-}
-
-// describe returns a text that only equal roles share.
-func (r *role) describe() string {
-	text := fmt.Sprintf("%q when %q", r.name, r.when)
-	for _, v := range r.with {
-		text += fmt.Sprintf(" with %q %q", v.name, v.value)
-	}
-	return text
 }
 
 // identifier is a name in CEL, and reserved are those that it has for itself.
@@ -180,10 +167,6 @@ func (k *compiler) watch(c WatchRules, at PolicyError) {
 		k.report(&at, "there are %d rules, and at most %d are allowed", len(c.Rules), MaxRules)
 		return
 	}
-	text := fmt.Sprintf("labels at %q\n", c.LabelsAt)
-	if c.Cluster != nil {
-		text += fmt.Sprintf("cluster %q %q %q %v\n", c.Cluster.Group, c.Cluster.Resource, c.Cluster.Namespace, c.Cluster.Writes)
-	}
 	for i, r := range c.Rules {
 		at.Rule = i
 		compiled, ok := k.rule(r, at)
@@ -191,16 +174,7 @@ func (k *compiler) watch(c WatchRules, at PolicyError) {
 			continue
 		}
 		w.all = append(w.all, compiled)
-		text += fmt.Sprintf("%s: read %q write %q delete %q fields %q except %q\n", compiled.role.text, textOf(compiled.read), textOf(compiled.write), textOf(compiled.delete), r.Fields, r.Except)
 	}
-	w.digest = sha256.Sum256([]byte(text))
-}
-
-func textOf(x *view.Expression) string {
-	if x == nil {
-		return ""
-	}
-	return x.String()
 }
 
 // rule compiles one rule. false: a mistake was reported, here or at its role.

@@ -130,16 +130,6 @@ func (p *Policy) Changes(who *Principal, watch string) bool {
 	return s.writes || s.deletes
 }
 
-// SamePolicy reports whether the rules of a watch, and the roles that they name, are the same in
-// two policies. A nil policy has no rules.
-func SamePolicy(one, other *Policy, watch string) bool {
-	a, b := one.rulesOf(watch), other.rulesOf(watch)
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.digest == b.digest
-}
-
 // rulesOf returns the rules of a watch; nil: there are none.
 func (p *Policy) rulesOf(watch string) *rules {
 	if p == nil || p.watches[watch] == nil || len(p.watches[watch].all) == 0 && p.watches[watch].cluster == nil {

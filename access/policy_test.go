@@ -305,35 +305,6 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-func TestSame(t *testing.T) {
-	a := compile(t, example())
-	for name, c := range map[string]struct {
-		change func(*PolicyConfig)
-		orders bool
-	}{
-		"nothing":          {func(*PolicyConfig) {}, true},
-		"other writing":    {func(c *PolicyConfig) { c.Roles[1].When = `( "staff"in principal.groups )` }, true},
-		"another watch":    {func(c *PolicyConfig) { c.Watches[1].Rules = []Rule{{Role: "anyone", Read: "true"}} }, true},
-		"a role":           {func(c *PolicyConfig) { c.Roles[1].When = `"admin" in principal.groups` }, false},
-		"a value":          {func(c *PolicyConfig) { c.Roles[2].With[0].Expression = "principal.claims.org" }, false},
-		"fields":           {func(c *PolicyConfig) { c.Watches[0].Rules[1].Fields = []string{"status"} }, false},
-		"a rule":           {func(c *PolicyConfig) { c.Watches[0].Rules[2].Delete = "false" }, false},
-		"a rule less":      {func(c *PolicyConfig) { c.Watches[0].Rules = c.Watches[0].Rules[:2] }, false},
-		"place of labels":  {func(c *PolicyConfig) { c.Watches[0].LabelsAt = "metadata" }, false},
-		"an unrelated one": {func(c *PolicyConfig) { c.Roles = append(c.Roles, Role{Name: "other", When: "true"}) }, true},
-	} {
-		changed := example()
-		c.change(&changed)
-		b := compile(t, changed)
-		if SamePolicy(a, b, "orders") != c.orders || SamePolicy(b, a, "orders") != c.orders {
-			t.Errorf("%s: the rules are the same %t, want %t", name, !c.orders, c.orders)
-		}
-	}
-	if !SamePolicy(a, a, "closed") || !SamePolicy(nil, a, "closed") || SamePolicy(nil, a, "orders") || !SamePolicy(nil, nil, "orders") {
-		t.Error("no policy and no rules are not the same")
-	}
-}
-
 // TestPolicyMistakes: all are reported, each at its place.
 func TestPolicyMistakes(t *testing.T) {
 	_, err := CompilePolicy(PolicyConfig{

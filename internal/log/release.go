@@ -1,7 +1,6 @@
 package log
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,9 +88,6 @@ func (r *releases) expire(l *Log) {
 		}
 	}
 }
-
-// IsInterval reports whether an interval is one of [Intervals].
-func IsInterval(d time.Duration) bool { return slices.Contains(Intervals, d) }
 
 // release begins to send the state of the present tick, unless the reader has that, or a newer one: then
 // changes wait for the next tick, and only what does not wakes the reader. A change after a quiet time is sent

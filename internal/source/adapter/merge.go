@@ -20,8 +20,7 @@ import (
 //  3. calls Complete, and settles what that leaves in doubt,
 //  4. calls Commit, once the watch has reported everything up to the revision at which
 //     the state is to be complete,
-//  5. and may go on asking Upserted and Deleted what in the watch is news; Begin
-//     starts another list, beside the same watch.
+//  5. and may go on asking Upserted and Deleted what in the watch is news.
 //
 // A watch may begin in the past, for instance if a server answers it from a cache.
 // It then reports resources that were deleted long ago, under the revision that they
@@ -33,11 +32,10 @@ import (
 type Merge struct {
 	entries map[string]*entry
 	slabs   [][]entry   // storage of the entries, in order of arrival
-	pass    uint32      // of the list; the first is 1
-	listing bool        // the list of this pass is still incomplete
+	listing bool        // the list is still incomplete
 	live    bool        // committed: only keys and revisions are kept
 	floor   uint64      // unknown keys up to here were deleted
-	exact   bool        // the lists name the revision that they show
+	exact   bool        // the list names the revision that it shows
 	passed  bool        // the watch has passed the list
 	past    *past       // nil: Commit passes no deletes on
 	sink    stream.Sink // is told how much is held; may be nil
@@ -56,8 +54,8 @@ type entry struct {
 	resource stream.Resource // without Value and Encoding once committed
 	deleted  bool            // only while a list is being read
 	swept    bool            // it is no longer in the map
-	listed   uint32          // the pass in which the list showed the key
-	watched  uint32          // the pass in which the watch changed it
+	listed   bool            // the list showed the key
+	watched  bool            // the watch changed it
 }
 
 // Verdict is the judgment on an upsert of the watch.
@@ -76,9 +74,9 @@ const (
 	Doubtful
 )
 
-// NewMerge returns a Merge whose first list has begun.
+// NewMerge returns a Merge whose list has begun.
 func NewMerge() *Merge {
-	return &Merge{entries: map[string]*entry{}, pass: 1, listing: true}
+	return &Merge{entries: map[string]*entry{}, listing: true}
 }
 
 // slabEntries is how many entries are allocated at a time.
@@ -112,12 +110,6 @@ func (s *Merge) sweep(key string, e *entry) {
 	s.hold(-entryCost - len(key) - len(e.resource.Value))
 }
 
-// Begin starts another list, while the watch continues.
-func (s *Merge) Begin() {
-	s.pass++
-	s.listing = true
-}
-
 // Listed takes a resource of the list. It reports whether that is news.
 func (s *Merge) Listed(r stream.Resource) bool {
 	e, known := s.entry(r.Key)
@@ -126,7 +118,7 @@ func (s *Merge) Listed(r stream.Resource) bool {
 		s.keep(e, r)
 		e.deleted = false
 	}
-	e.listed = s.pass
+	e.listed = true
 	return news
 }
 
@@ -138,7 +130,7 @@ func (s *Merge) Upserted(r stream.Resource) Verdict {
 		return Older
 	case known && !e.deleted:
 		s.seen(e)
-	case s.pass == 1 && s.listing: // Complete will judge
+	case s.listing: // Complete will judge
 	case r.Revision <= s.floor:
 		return Older
 	case !s.exact && !s.passed:
@@ -146,7 +138,7 @@ func (s *Merge) Upserted(r stream.Resource) Verdict {
 	}
 	e, _ = s.entry(r.Key)
 	s.keep(e, r)
-	e.deleted, e.watched = false, s.pass
+	e.deleted, e.watched = false, true
 	return Newer
 }
 
@@ -165,7 +157,7 @@ func (s *Merge) Deleted(key string, revision uint64) bool {
 		e, known = s.entry(key)
 		was := known && !e.deleted
 		s.keep(e, stream.Resource{Key: key, Revision: revision})
-		e.watched, e.deleted = s.pass, true
+		e.watched, e.deleted = true, true
 		return was
 	}
 	if !known {
@@ -181,10 +173,9 @@ func (s *Merge) Deleted(key string, revision uint64) bool {
 	return true
 }
 
-// seen is called for a change that is newer than what the last list showed of its
-// key.
+// seen is called for a change that is newer than what the list showed of its key.
 func (s *Merge) seen(e *entry) {
-	s.passed = s.passed || !s.listing && e.listed == s.pass
+	s.passed = s.passed || !s.listing && e.listed
 }
 
 // Complete ends the list, which shows everything up to revision listed. If the pages
@@ -192,22 +183,17 @@ func (s *Merge) seen(e *entry) {
 // exact is true. Otherwise it is the newest revision of a resource of the list, and
 // exact is false.
 //
-// It returns the keys of committed resources that are gone, as the list shows, and
-// the resources that are in doubt, like an upsert with that verdict. Neither are
-// part of the state any longer. A resource that is in doubt although it was passed
-// on must be deleted if it is not confirmed, and must not be sent again if it is.
-func (s *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []stream.Resource) {
+// It returns the resources that are in doubt, like an upsert with that verdict. They are not part of
+// the state, unless they are confirmed.
+func (s *Merge) Complete(listed uint64, exact bool) (doubtful []stream.Resource) {
 	s.listing, s.passed, s.exact = false, false, exact
 	s.floor = max(s.floor, listed)
 	for key, e := range s.entries {
 		switch {
 		case e.deleted:
-		case e.listed == s.pass:
+		case e.listed:
 			continue
-		case e.watched < s.pass || e.resource.Revision <= listed:
-			if s.live {
-				gone = append(gone, key)
-			}
+		case !e.watched || e.resource.Revision <= listed:
 		case exact:
 			continue
 		default:
@@ -215,7 +201,7 @@ func (s *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []s
 		}
 		s.sweep(key, e)
 	}
-	return gone, doubtful
+	return doubtful
 }
 
 // Confirm takes a resource that was in doubt, as the watch reported it, after it was
@@ -225,7 +211,7 @@ func (s *Merge) Confirm(r stream.Resource) {
 	s.passed = true
 	e, _ := s.entry(r.Key)
 	s.keep(e, r)
-	e.deleted, e.listed, e.watched = false, 0, s.pass
+	e.deleted, e.listed, e.watched = false, false, true
 }
 
 // Remember makes the Merge keep the deletes that the watch reports from now on, each with a

@@ -72,7 +72,7 @@ func (f *follower) shown(t observed) error {
 // complete ends the list. Objects that the watch reported and the list does not
 // show are looked up.
 func (f *follower) complete(newest uint64) error {
-	_, doubtful := f.merge.Complete(newest, false)
+	doubtful := f.merge.Complete(newest, false)
 	for _, r := range doubtful {
 		uid := f.objects[r.Key].uid
 		lives, err := f.conn.lives(r.Key, uid, f.report)
