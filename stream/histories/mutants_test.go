@@ -255,6 +255,15 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "a reset in the middle of a catch-up leaves it open",
+		rare: true,
+		edits: []edit{{
+			file: "internal/log/subscription.go",
+			old:  "		b.addEvent(s.withState(end, w.v))\n		if behind {\n",
+			new:  "		b.addEvent(s.withState(end, w.v))\n		if false {\n",
+		}},
+	},
+	{
 		name: "a client that applies each event at once has no exception",
 		edits: []edit{{
 			file: "internal/streamtest/ordered.go",
