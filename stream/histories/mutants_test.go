@@ -256,7 +256,6 @@ var mutants = []mutant{
 	},
 	{
 		name: "a reset in the middle of a catch-up leaves it open",
-		rare: true,
 		edits: []edit{{
 			file: "internal/log/subscription.go",
 			old:  "		b.addEvent(s.withState(end, w.v))\n		if behind {\n",

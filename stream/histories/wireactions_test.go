@@ -262,6 +262,19 @@ func (w *world) linger() error {
 		c.step()
 	}
 	w.say("%s lingers at %s after %d flushes of what it lags behind (%s)", c.name, n.name, steps, c.part.name)
+	restores := w.restores
+	if err := w.restore(); err != nil {
+		return err
+	}
+	if w.restores > restores { // what it lags behind is over: it lags behind the snapshot of what follows
+		w.advance(time.Second)
+		for range 1 + w.pick(3) {
+			c.step()
+		}
+		w.rewriteAll(n, 2+w.pick(3))
+		c.drain()
+		return nil
+	}
 	w.rewriteAll(n, 2+w.pick(3))
 	w.advance(50 * time.Second) // its rate is too low
 	c.drain()
