@@ -245,12 +245,6 @@ var miscounts = []mutant{
 		"",
 	},
 	{
-		"states that were left out are as if they had been seen",
-		"internal/views/counts.go",
-		"lacks = lacks || doubtful || e.Conflated() || e.Revision() != first",
-		"lacks = lacks && doubtful",
-	},
-	{
 		"the deletes of a watch without revisions of deletes have revisions in a count",
 		"internal/log/derived.go",
 		"return strings.HasPrefix(of.Epoch, stream.UnnumberedEpoch)",
