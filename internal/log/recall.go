@@ -18,7 +18,7 @@ type Record struct {
 	DeletesCompleteTo uint64    `json:"deletes_complete_to,omitempty"`
 	Committed         time.Time `json:"committed"`
 	StaleSince        time.Time `json:"stale_since,omitzero"` // since when it was not in sync; zero: it was
-	Digest            string    `json:"digest"`               // of the resources
+	Digest            string    `json:"digest"`               // of the resources; "": it is not known
 
 	Origin        uint64    `json:"origin"`
 	OriginPending bool      `json:"origin_pending,omitempty"`
@@ -76,8 +76,8 @@ type RecordedEntries struct {
 }
 
 // Recall makes the log, which must be new, one that goes on from a record and its entries. What the
-// entries superseded is not known. If the log does not have the digest of the record then, or another
-// error occurs, it is as it was.
+// entries superseded is not known. If the log does not have the digest of the record then, where that is
+// known, or another error occurs, it is as it was.
 func (w *Writer) Recall(r Record, entries RecordedEntries) error {
 	if r.Epoch == "" || stream.CanonicalEpoch(r.Epoch) != r.Epoch {
 		return fmt.Errorf("it has the epoch %.40q", r.Epoch)
@@ -88,7 +88,7 @@ func (w *Writer) Recall(r Record, entries RecordedEntries) error {
 	w.restart(r.Epoch)
 	w.index, w.indexed = storage.NewIndex(entries.Count), w.next.Number
 	last, err := w.recallEntries(r, entries.All)
-	if err == nil && w.next.Digest.String() != r.Digest {
+	if err == nil && r.Digest != "" && w.next.Digest.String() != r.Digest {
 		err = fmt.Errorf("it has the digest %s, want %s", w.next.Digest, r.Digest)
 	}
 	if err != nil {

@@ -128,7 +128,12 @@ func TestRecallRefuses(t *testing.T) {
 			t.Errorf("%s: then the log has %v", name, got)
 		}
 	}
-	next := NewWriter(Config{Watch: "w"})
+	unknown, next := l.Snapshot().Record(), NewWriter(Config{Watch: "w"})
+	unknown.Digest = ""
+	if err := next.Recall(unknown, entriesOf(slices.Values(other))); err != nil || next.Snapshot().Count() != 2 {
+		t.Errorf("a record that does not know the digest: %v", err)
+	}
+	next = NewWriter(Config{Watch: "w"})
 	if err := next.Recall(Record{Digest: "0-00000000000000000000000000000000"}, entriesOf(slices.Values[[]Recorded](nil))); err == nil {
 		t.Error("a record without an epoch is taken")
 	}

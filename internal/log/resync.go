@@ -27,26 +27,19 @@ func (w *Writer) Replace(epoch string, snapshot []stream.Resource, revision uint
 
 // ReplaceCompleteTo is Replace with what the source reported about deletes; see stream.SinkExtension.
 func (w *Writer) ReplaceCompleteTo(epoch string, snapshot []stream.Resource, revision, deletesTo uint64) (CommitResult, error) {
+	var result CommitResult
+	defer func() { w.earlier = nil }()
 	changes := make([]Change, len(snapshot))
 	for i := range snapshot {
 		changes[i].Resource = snapshot[i]
 	}
-	return w.ReplaceWith(epoch, changes, revision, deletesTo)
-}
-
-// ReplaceWith is ReplaceCompleteTo with a snapshot that it may change, so that there is no copy of a large
-// one.
-func (w *Writer) ReplaceWith(epoch string, changes []Change, revision, deletesTo uint64) (CommitResult, error) {
-	var result CommitResult
-	defer func() { w.earlier = nil }()
-	before := len(changes)
 	if err := Check(changes, revision); err != nil {
 		return result, err
 	}
 	w.fromSnapshot = true
 	defer func() { w.fromSnapshot, w.overlaps, w.conflated = false, true, false }()
 	changes = w.order().Arrange(LastOfEachKey(changes))
-	result.Duplicates = before - len(changes)
+	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
 	if epoch == w.next.Epoch {
 		return w.resync(changes, revision, deletesTo, result)

@@ -79,13 +79,13 @@ type copier struct {
 type copiedWatch struct {
 	name      string
 	to        Target
-	resources []stream.Resource
+	resources []found
 }
 
 // copyJob is one resource that a worker creates.
 type copyJob struct {
 	watch    *copiedWatch
-	resource *stream.Resource
+	resource *found
 }
 
 func (c *copier) copied() Copied {
@@ -93,9 +93,9 @@ func (c *copier) copied() Copied {
 }
 
 // add checks the resources of a watch.
-func (c *copier) add(name string, to Target, resources []stream.Resource) error {
+func (c *copier) add(name string, to Target, resources []found) error {
 	for i := range resources {
-		r := &resources[i]
+		r := resources[i].resource()
 		if err := to.Check(r.Key, r.Value); err != nil {
 			if invalid := new(stream.InvalidError); errors.As(err, &invalid) && invalid.Got == r.Key {
 				return fmt.Errorf("watch %s: %w", name, err) // it names the key itself
@@ -152,12 +152,13 @@ func (c *copier) create(ctx context.Context, one copyJob) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	created, err := one.watch.to.Create(ctx, one.resource.Key, one.resource.Value)
+	key := string(one.resource.key)
+	created, err := one.watch.to.Create(ctx, key, one.resource.value)
 	switch {
 	case err != nil && context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("watch %s: key %.80q: %w", one.watch.name, one.resource.Key, err)
+		return fmt.Errorf("watch %s: key %.80q: %w", one.watch.name, key, err)
 	case created:
 		c.created.Add(1)
 	default:

@@ -284,7 +284,7 @@ func (w *openWatch) apply(o *op, now time.Time) error {
 	at := now.UnixMilli()
 	sum, err := removed.PutParts(number(c.Revision), number(uint64(at)), key)
 	w.Deletes.add(sum)
-	w.remember(deleted{revision: c.Revision, at: at, bytes: deleteCost(c.Key)})
+	w.remember(deleted{revision: c.Revision, at: at, bytes: deleteCost(len(key))})
 	return err
 }
 
@@ -319,8 +319,8 @@ func (s *stored) remember(d deleted) {
 	s.deleteBytes += d.bytes
 }
 
-// deleteCost is about what a delete counts in the log.
-func deleteCost(key string) int64 { return int64(len(key)) + 100 }
+// deleteCost is about what a delete of a key of so many bytes counts in the log.
+func deleteCost(key int) int64 { return int64(key) + 100 }
 
 // mostForgotten bounds the deletes that one transaction forgets.
 const mostForgotten = 4096

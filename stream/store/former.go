@@ -1,13 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/watchtide/watchtide/internal/disk"
-	"github.com/watchtide/watchtide/stream"
 )
 
 // formerFormat is the format of files before fileFormat:
@@ -46,13 +45,13 @@ func eachFormer(tx *disk.Tx, fn func(*fileWatch) error) error {
 	})
 }
 
-func formerResource(key, value []byte) (r stream.Resource, ok bool) {
+func formerResource(key, value []byte) (r found, ok bool) {
 	size, n := binary.Uvarint(value)
 	if len(key) != 8 || n <= 0 || size == 0 || size > MaxKeyBytes || uint64(len(value)-n) <= size {
 		return r, false
 	}
 	value = value[n:]
-	return stream.Resource{Key: string(value[:size]), Revision: binary.BigEndian.Uint64(key), Value: value[size:len(value):len(value)]}, true
+	return found{binary.BigEndian.Uint64(key), value[:size], value[size:len(value):len(value)]}, true
 }
 
 // convert writes what a file of format 1 has into a new one.
@@ -66,9 +65,9 @@ func convert(format int, from *disk.Tx, update func(func(*disk.Tx) error) error)
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(resources, func(a, b stream.Resource) int { return strings.Compare(a.Key, b.Key) })
+		slices.SortFunc(resources, func(a, b found) int { return bytes.Compare(a.key, b.key) })
 		for i := range resources[min(len(resources), 1):] {
-			if key := resources[i].Key; key == resources[i+1].Key {
+			if key := resources[i].key; bytes.Equal(key, resources[i+1].key) {
 				return f.damaged(fmt.Sprintf("it has key %.80q twice", key))
 			}
 		}
@@ -90,7 +89,7 @@ func convert(format int, from *disk.Tx, update func(func(*disk.Tx) error) error)
 // conversion writes one watch. Owned by convert.
 type conversion struct {
 	from      *fileWatch
-	resources []stream.Resource // that are to be written, by key
+	resources []found // that are to be written, by key
 	to        record
 }
 
@@ -102,14 +101,14 @@ func (c *conversion) step(tx *disk.Tx) (done bool, err error) {
 	}
 	entries.Appended()
 	n := 0
-	for bytes := 0; n < len(c.resources) && bytes < mostBytes; n++ {
+	for size := 0; n < len(c.resources) && size < mostBytes; n++ {
 		r := &c.resources[n]
-		sum, err := entries.PutParts([]byte(r.Key), number(r.Revision), r.Value)
+		sum, err := entries.PutParts(r.key, number(r.revision), r.value)
 		if err != nil {
 			return false, err
 		}
 		c.to.Entries.add(sum)
-		bytes += len(r.Key) + len(r.Value)
+		size += len(r.key) + len(r.value)
 	}
 	if c.resources = c.resources[n:]; len(c.resources) > 0 {
 		return false, nil
@@ -134,14 +133,14 @@ func (c *conversion) deletes(tx *disk.Tx) error {
 		return err
 	}
 	to.Appended()
-	found := tally{}
-	err = c.from.each(c.from.deletes, &found, func(key, value []byte) error {
+	counted := tally{}
+	err = c.from.each(c.from.deletes, &counted, func(key, value []byte) error {
 		sum, err := to.PutParts(key, value, nil)
 		c.to.Deletes.add(sum)
 		return err
 	})
-	if err == nil && found != c.from.stored.Deletes {
-		err = c.from.damaged(found.differs(c.from.stored.Deletes, "deletes"))
+	if err == nil && counted != c.from.stored.Deletes {
+		err = c.from.damaged(counted.differs(c.from.stored.Deletes, "deletes"))
 	}
 	return err
 }

@@ -185,6 +185,16 @@ func TestContradictionsAreFound(t *testing.T) {
 			_, err := tx.Bucket(bucketOf(entriesBucket, "notes")).PutParts([]byte("k1"), number(2), []byte("other"))
 			return err
 		}, "its 51 resources are not those that were written"},
+		"a value on two lines": {func(tx *disk.Tx, r *record) error {
+			sum, err := tx.Bucket(bucketOf(entriesBucket, "notes")).PutParts([]byte("more"), number(53), []byte("[\n]"))
+			r.Entries.add(sum)
+			return err
+		}, "it is no resource"},
+		"a resource that was deleted": {func(tx *disk.Tx, r *record) error {
+			sum, err := tx.Bucket(bucketOf(entriesBucket, "notes")).PutParts([]byte("gone"), number(53), []byte("1"))
+			r.Entries.add(sum)
+			return err
+		}, "it is of revision 53, and was deleted at 54"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newFile(t)
@@ -216,8 +226,11 @@ func TestContradictionsAreFound(t *testing.T) {
 				s.Close()
 				t.Fatal("it was opened")
 			}
-			if !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "is damaged") {
-				t.Errorf("error %v, want %q", err, test.want)
+			_, checked := Check(path)
+			for _, err := range []error{err, checked} {
+				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "is damaged") {
+					t.Errorf("error %v, want %q", err, test.want)
+				}
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/watchtide/watchtide/internal/disk"
 	"github.com/watchtide/watchtide/internal/log"
@@ -39,16 +40,27 @@ func (s *Store) load() error {
 
 // loadWatch makes a watch of what the file has of it.
 func (s *Store) loadWatch(f *fileWatch, renew bool) error {
-	resources, deletes, err := f.changes(s.revision)
+	deletes, err := f.deleted(s.revision)
 	if err != nil {
 		return err
 	}
-	w := s.newWatch(f.name)
+	resources, err := f.resources(s.revision)
+	if err != nil {
+		return err
+	}
+	if deletes, err = f.remembered(resources, deletes); err != nil {
+		return err
+	}
 	if renew {
 		deletes, f.stored.Epoch, f.stored.Horizon = nil, newEpoch(), s.revision
 	}
-	w.log.PrepareEarlier(&log.Earlier{Deletes: deletes, After: f.stored.Horizon})
-	if _, err := w.log.ReplaceWith(f.stored.Epoch, resources, s.revision, stream.AllDeletes); err != nil {
+	w := s.newWatch(f.name)
+	err = w.recall(resources, deletes, f.stored, s.revision)
+	if errors.Is(err, memory.ErrExceeded) && len(deletes) > 0 {
+		lost := stored{record: record{Epoch: f.stored.Epoch, Horizon: s.revision}}
+		err = w.recall(resources, nil, &lost, s.revision) // there may be room for the resources alone
+	}
+	if err != nil {
 		return fmt.Errorf("watch %q: %w", f.name, err)
 	}
 	w.stored = f.stored
@@ -59,6 +71,36 @@ func (s *Store) loadWatch(f *fileWatch, renew bool) error {
 		s.keep(w)
 	}
 	return nil
+}
+
+// recall makes the log of a watch, which is new. When deletes were made does not count: they are
+// remembered as if it had been now, so that clients that were there at the end can come back.
+func (w *watch) recall(resources, deletes []found, of *stored, revision uint64) error {
+	r := log.Record{Epoch: of.Epoch, Revision: revision, DeletesCompleteTo: stream.AllDeletes, Committed: time.Now()}
+	if of.Horizon > 0 {
+		r.Origin, r.Horizon, r.HorizonAge = of.Horizon, of.Horizon, r.Committed
+	}
+	entries := log.RecordedEntries{Count: len(resources) + len(deletes)}
+	for _, all := range [][]found{resources, deletes} {
+		for i := range all {
+			entries.Bytes += int64(len(all[i].key) + len(all[i].value))
+		}
+	}
+	entries.All = func(yield func(log.Recorded) bool) {
+		resources, deletes := resources, deletes
+		for seq := uint64(1); len(resources)+len(deletes) > 0; seq++ {
+			next := &resources
+			if len(resources) == 0 || len(deletes) > 0 && deletes[0].revision < resources[0].revision {
+				next = &deletes
+			}
+			one := &(*next)[0]
+			*next = (*next)[1:]
+			if !yield(log.Recorded{Seq: seq, Place: one.revision, Resource: one.resource(), Deleted: one.value == nil, At: r.Committed}) {
+				return
+			}
+		}
+	}
+	return w.log.Recall(r, entries)
 }
 
 // renew writes the new epochs, and forgets the deletes, which no reader of them needs.
@@ -133,124 +175,104 @@ func (f *fileWatch) describe(raw []byte) error {
 	return nil
 }
 
-// read returns the resources, and the deletes that are remembered, by rising revision. Values alias the
-// file.
-func (f *fileWatch) read(newest uint64) (resources, deleted []stream.Resource, err error) {
-	if resources, err = f.resources(newest); err != nil {
-		return nil, nil, err
-	}
-	deleted, err = f.deleted(newest)
-	return resources, deleted, err
+// found is a resource of a file, which it aliases, or a delete, which has no value.
+type found struct {
+	revision   uint64
+	key, value []byte
 }
 
-// changes is read of resources as a log takes them: they are large, and not copied.
-func (f *fileWatch) changes(newest uint64) (changes []log.Change, deletes []stream.Resource, err error) {
-	changes = make([]log.Change, 0, min(f.stored.Entries.Count, 1<<24))
-	err = f.eachResource(newest, func(r *stream.Resource) { changes = append(changes, log.Change{Resource: *r}) })
-	if err == nil {
-		err = sortByRevision(f, changes, func(c *log.Change) *stream.Resource { return &c.Resource })
-	}
-	if err == nil {
-		deletes, err = f.deleted(newest)
-	}
-	return changes, deletes, err
+func (f *found) resource() stream.Resource {
+	return stream.Resource{Key: string(f.key), Revision: f.revision, Value: f.value}
 }
 
 // resources returns the resources by rising revision.
-func (f *fileWatch) resources(newest uint64) ([]stream.Resource, error) {
-	resources := make([]stream.Resource, 0, min(f.stored.Entries.Count, 1<<24))
-	err := f.eachResource(newest, func(r *stream.Resource) { resources = append(resources, *r) })
-	if err == nil {
-		err = sortByRevision(f, resources, func(r *stream.Resource) *stream.Resource { return r })
-	}
-	return resources, err
-}
-
-// eachResource calls fn with each resource, sorted as they are in the file.
-func (f *fileWatch) eachResource(newest uint64, fn func(*stream.Resource)) error {
-	found := tally{}
-	err := f.each(f.entries, &found, func(key, value []byte) error {
+func (f *fileWatch) resources(newest uint64) ([]found, error) {
+	all := make([]found, 0, min(f.stored.Entries.Count, 1<<24))
+	counted := tally{}
+	err := f.each(f.entries, &counted, func(key, value []byte) error {
 		r, ok := f.resource(key, value)
-		if !ok {
+		if !ok || !stream.OneLine(r.value) {
 			return f.entries.Damaged(key, "it is no resource")
 		}
-		f.bytes += int64(len(r.Key) + len(r.Value))
-		fn(&r)
-		return checkRevision(f.entries, key, r.Revision, newest)
+		f.bytes += int64(len(r.key) + len(r.value))
+		all = append(all, r)
+		return checkRevision(f.entries, key, r.revision, newest)
 	})
-	if err == nil && found != f.stored.Entries {
-		err = f.damaged(found.differs(f.stored.Entries, "resources"))
+	if err == nil && counted != f.stored.Entries {
+		err = f.damaged(counted.differs(f.stored.Entries, "resources"))
 	}
-	return err
-}
-
-// sortByRevision sorts what has resources, no two of which may have the same revision. It sorts places,
-// since what is sorted is large, and moves each of all to its place.
-func sortByRevision[T any](f *fileWatch, all []T, of func(*T) *stream.Resource) error {
-	type placed struct {
-		revision uint64
-		at       int
+	if err != nil {
+		return nil, err
 	}
-	order := make([]placed, len(all))
-	for i := range all {
-		order[i] = placed{of(&all[i]).Revision, i}
-	}
-	slices.SortFunc(order, func(a, b placed) int { return cmp.Compare(a.revision, b.revision) })
-	for i := range order[min(len(order), 1):] {
-		if order[i].revision == order[i+1].revision {
-			return f.entries.Damaged([]byte(of(&all[order[i].at]).Key), "another resource has its revision")
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.revision, b.revision) })
+	for i := range all[min(len(all), 1):] {
+		if all[i].revision == all[i+1].revision {
+			return nil, f.entries.Damaged(all[i+1].key, "another resource has its revision")
 		}
 	}
-	for start := range order { // each cycle of the permutation
-		if order[start].at < 0 {
-			continue // it is in its place
-		}
-		first, to := all[start], start
-		for from := order[to].at; from != start; from = order[to].at {
-			all[to], order[to].at = all[from], -1
-			to = from
-		}
-		all[to], order[to].at = first, -1
-	}
-	return nil
+	return all, nil
 }
 
 // resource decodes a resource.
-func (f *fileWatch) resource(key, value []byte) (r stream.Resource, ok bool) {
+func (f *fileWatch) resource(key, value []byte) (r found, ok bool) {
 	if f.former {
 		return formerResource(key, value)
 	}
 	if len(value) <= 8 || len(key) > MaxKeyBytes {
 		return r, false
 	}
-	return stream.Resource{Key: string(key), Revision: binary.BigEndian.Uint64(value), Value: value[8:len(value):len(value)]}, true
+	return found{binary.BigEndian.Uint64(value), key, value[8:len(value):len(value)]}, true
 }
 
 // deleted returns the deletes by rising revision.
-func (f *fileWatch) deleted(newest uint64) (resources []stream.Resource, err error) {
-	found := tally{}
-	err = f.each(f.deletes, &found, func(key, value []byte) error {
+func (f *fileWatch) deleted(newest uint64) (all []found, err error) {
+	counted := tally{}
+	err = f.each(f.deletes, &counted, func(key, value []byte) error {
 		if len(key) != 8 || len(value) <= 8 || len(value) > 8+MaxKeyBytes {
 			return f.deletes.Damaged(key, "it is no delete")
 		}
-		revision, gone := binary.BigEndian.Uint64(key), string(value[8:])
-		f.stored.remember(deleted{revision: revision, at: int64(binary.BigEndian.Uint64(value)), bytes: deleteCost(gone)})
-		resources = append(resources, stream.Resource{Key: gone, Revision: revision})
+		revision, gone := binary.BigEndian.Uint64(key), value[8:]
+		f.stored.remember(deleted{revision: revision, at: int64(binary.BigEndian.Uint64(value)), bytes: deleteCost(len(gone))})
+		all = append(all, found{revision, gone, nil})
 		return checkRevision(f.deletes, key, revision, newest)
 	})
-	if err == nil && found != f.stored.Deletes {
-		err = f.damaged(found.differs(f.stored.Deletes, "deletes"))
+	if err == nil && counted != f.stored.Deletes {
+		err = f.damaged(counted.differs(f.stored.Deletes, "deletes"))
 	}
-	return resources, err
+	return all, err
+}
+
+// remembered returns the deletes that a log needs: the last one of each key that has no resource.
+func (f *fileWatch) remembered(resources, deletes []found) (kept []found, err error) {
+	if len(deletes) == 0 {
+		return nil, nil
+	}
+	last := make(map[string]uint64, len(deletes))
+	for i := range deletes {
+		last[string(deletes[i].key)] = deletes[i].revision
+	}
+	for i := range resources {
+		r := &resources[i]
+		if at := last[string(r.key)]; at >= r.revision {
+			return nil, f.entries.Damaged(r.key, fmt.Sprintf("it is of revision %d, and was deleted at %d", r.revision, at))
+		}
+		delete(last, string(r.key))
+	}
+	for _, d := range deletes {
+		if last[string(d.key)] == d.revision {
+			kept = append(kept, d)
+		}
+	}
+	return kept, nil
 }
 
 // each calls fn for each value of a bucket; nil: it has none.
-func (f *fileWatch) each(b *disk.Bucket, found *tally, fn func(key, value []byte) error) error {
+func (f *fileWatch) each(b *disk.Bucket, counted *tally, fn func(key, value []byte) error) error {
 	if b == nil {
 		return nil
 	}
 	return b.Each(func(key, value []byte) error {
-		found.add(b.Sum(key, value))
+		counted.add(b.Sum(key, value))
 		return fn(key, value)
 	})
 }

@@ -31,11 +31,8 @@ type WatchReport struct {
 
 // Check reads all of a file that no process has open, and changes nothing.
 func Check(path string) (r Report, err error) {
-	err = readFile(path, func(f *fileWatch, resources, deletes []stream.Resource) error {
-		w := WatchReport{Name: f.name, Epoch: f.stored.Epoch, Horizon: f.stored.Horizon, Resources: len(resources), Deletes: len(deletes)}
-		for i := range resources {
-			w.Bytes += int64(len(resources[i].Key) + len(resources[i].Value))
-		}
+	err = readFile(path, func(f *fileWatch, resources []found) error {
+		w := WatchReport{Name: f.name, Epoch: f.stored.Epoch, Horizon: f.stored.Horizon, Resources: len(resources), Deletes: len(f.stored.deletes), Bytes: f.bytes}
 		r.Watches = append(r.Watches, w)
 		return nil
 	}, func(f *disk.File, newest uint64) {
@@ -46,15 +43,22 @@ func Check(path string) (r Report, err error) {
 }
 
 // readFile calls fn for each watch of a file, and before that about with the revision of the newest write.
-func readFile(path string, fn func(f *fileWatch, resources, deletes []stream.Resource) error, about func(f *disk.File, newest uint64)) error {
+func readFile(path string, fn func(f *fileWatch, resources []found) error, about func(f *disk.File, newest uint64)) error {
 	return inFile(path, func(file *disk.File, tx *disk.Tx, newest uint64) error {
 		about(file, newest)
 		return eachWatch(tx, file.Format(), func(f *fileWatch) error {
-			resources, deletes, err := f.read(newest)
+			resources, err := f.resources(newest)
 			if err != nil {
 				return err
 			}
-			return fn(f, resources, deletes)
+			deletes, err := f.deleted(newest)
+			if err != nil {
+				return err
+			}
+			if _, err := f.remembered(resources, deletes); err != nil {
+				return err
+			}
+			return fn(f, resources)
 		})
 	})
 }
@@ -95,9 +99,9 @@ func Export(path string, out io.Writer) (n int, err error) {
 	w := bufio.NewWriter(out)
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
-	err = readFile(path, func(f *fileWatch, resources, _ []stream.Resource) error {
+	err = readFile(path, func(f *fileWatch, resources []found) error {
 		for i := range resources {
-			r := &resources[i]
+			r := resources[i].resource()
 			n++
 			key, encoding := stream.WireKey(r.Key)
 			line := exported{Watch: f.name, Key: key, KeyEncoding: encoding, Revision: r.Revision, Value: r.Value}
