@@ -9,7 +9,8 @@ const hiddenRate = '12/m';
 // The time between two rates. It is also the time after which a tab counts as hidden.
 const intervalMs = 5_000;
 
-// Frames are late if more than a tenth of those in this time came later than lateMs after the one before: of so many at least.
+// Frames are late if more than a tenth of those in this time came later than lateMs after the one before, and very late if more
+// than half of them did: of so many at least.
 const windowMs = 2_000;
 const lateMs = 50;
 const minFrames = 10;
@@ -21,8 +22,8 @@ const soonMs = 10_000;
 
 /**
  * Chooses the rate from what the page can take: `watch(url, { maxRate: autoRate })`. There is no bound at first. If frames are
- * late while changes arrive, it takes half of the rate, down to one each five seconds, and the next higher one when frames have been
- * in time for some seconds. A hidden tab gets changes every five seconds. Where there is no page, as in Node, there is no bound.
+ * late while changes arrive, it takes half of the rate, or a quarter if most of them are, down to one change each five seconds, and the
+ * next higher one when frames have been in time for some seconds. A hidden tab gets changes every five seconds. Where there is no page, as in Node, there is no bound.
  */
 export const autoRate = (chosen: () => void): RateControl => new AutoRate(chosen);
 
@@ -74,10 +75,10 @@ class AutoRate implements RateControl {
   #judge(): void {
     const now = performance.now();
     if (now - this.#chosenAt < intervalMs) return;
-    const { late, good } = this.#frames;
+    const { late, veryLate, good } = this.#frames;
     if (late && this.#level < rates.length - 1) {
       this.#goodMs = now - this.#higherAt < soonMs ? Math.min(2 * this.#goodMs, maxGoodMs) : goodMs;
-      this.#level++;
+      this.#level = Math.min(this.#level + (veryLate ? 2 : 1), rates.length - 1);
     } else if (good >= this.#goodMs && this.#level > 0) {
       this.#higherAt = now;
       this.#level--;
@@ -125,7 +126,16 @@ class Frames {
   }
 
   get late(): boolean {
-    return this.#enough && this.#gaps.filter(({ late }) => late).length * 10 > this.#gaps.length;
+    return this.#lateOf(10);
+  }
+
+  get veryLate(): boolean {
+    return this.#lateOf(2);
+  }
+
+  // More than one of so many frames was late.
+  #lateOf(frames: number): boolean {
+    return this.#enough && this.#gaps.filter(({ late }) => late).length * frames > this.#gaps.length;
   }
 
   get #enough(): boolean {

@@ -79,14 +79,17 @@ describe('a rate', () => {
   });
 });
 
-/** A page whose frames take so many ms each, while they are asked for. */
+/** A page whose frames take so many ms each, while they are asked for, and one of some lateMs. */
 class Page {
   frameMs = 16;
+  lateMs = 80;
+  lateOf = 0; // none is late
+  #frames = 0;
   readonly views: View[] = [];
   #revision = 5;
 
   async open(): Promise<this> {
-    const drawn = (run: () => void) => setTimeout(run, this.frameMs);
+    const drawn = (run: () => void) => setTimeout(run, this.lateOf && ++this.#frames % this.lateOf === 0 ? this.lateMs : this.frameMs);
     vi.stubGlobal('requestAnimationFrame', drawn);
     vi.stubGlobal('cancelAnimationFrame', clearTimeout);
     const store = await f.follow({ maxRate: autoRate });
@@ -130,16 +133,46 @@ describe('autoRate', () => {
 
   test('takes half of the rate when frames are late, down to one each five seconds, without a view that is not in sync', async () => {
     const page = await open();
-    page.frameMs = 80;
+    page.lateOf = 3;
     await page.live(60_000);
     expect(rates()).toEqual([null, '10/s', '5/s', '2/s', '1/s', '30/m', '12/m']);
     expect(page.view).toMatchObject({ state: 'in_sync', maxRate: '12/m' });
     expect(new Set(page.views.map(({ state }) => state))).toEqual(new Set(['in_sync']));
   });
 
-  test('changes the rate every five seconds at most', async () => {
+  test('leaves out a rate when most frames are late', async () => {
     const page = await open();
     page.frameMs = 80;
+    await page.live(16_000);
+    expect(rates()).toEqual([null, '5/s', '1/s', '12/m']);
+    await page.live(20_000);
+    expect(page.view).toMatchObject({ state: 'in_sync', maxRate: '12/m' }); // there is no lower one
+    expect(rates()).toHaveLength(4);
+  });
+
+  test.each([
+    [2, '10/s'],
+    [1, '5/s'],
+  ])('one late frame of %i: %s comes next', async (lateOf, next) => {
+    const page = await open();
+    page.lateOf = lateOf;
+    await page.live(4_000);
+    expect(rates()).toEqual([null, next]);
+  });
+
+  test('leaves out a rate only on the way down', async () => {
+    const page = await open();
+    page.frameMs = 80;
+    await page.live(9_000);
+    expect(rates()).toEqual([null, '5/s', '1/s']);
+    page.frameMs = 16;
+    await page.live(60_000);
+    expect(rates()).toEqual([null, '5/s', '1/s', '2/s', '5/s', '10/s', null]);
+  });
+
+  test('changes the rate every five seconds at most', async () => {
+    const page = await open();
+    page.lateOf = 3;
     await page.live(2_500);
     expect(rates()).toEqual([null, '10/s']);
     await page.live(4_000);
@@ -150,9 +183,9 @@ describe('autoRate', () => {
 
   test('takes the higher rates again when frames are in time', async () => {
     const page = await open();
-    page.frameMs = 80;
+    page.lateOf = 3;
     await page.live(9_000);
-    page.frameMs = 16;
+    page.lateOf = 0;
     expect(rates()).toEqual([null, '10/s', '5/s']);
     await page.live(30_000);
     expect(rates()).toEqual([null, '10/s', '5/s', '10/s', null]);
@@ -162,7 +195,7 @@ describe('autoRate', () => {
   test('tries the higher rate more and more rarely while it is too much', async () => {
     const page = await open();
     for (let i = 0; i < 3_000; i++) {
-      page.frameMs = rateOf(f.server.last) === null ? 80 : 16; // it takes ten changes a second
+      page.lateOf = rateOf(f.server.last) === null ? 3 : 0; // it takes ten changes a second
       await page.live(100);
     }
     const tried = rates().filter((rate) => rate === null).length - 1;
@@ -254,16 +287,16 @@ describe('autoRate', () => {
   });
 
   test('whatever happens, rates change every five seconds at most, and the page is in sync', async () => {
-    const step = fc.record({ hidden: fc.boolean(), frameMs: fc.constantFrom(8, 16, 60, 300), ms: fc.integer({ min: 1, max: 80 }) });
+    const step = fc.record({ hidden: fc.boolean(), frameMs: fc.constantFrom(8, 16, 60, 300), lateOf: fc.constantFrom(0, 3), ms: fc.integer({ min: 1, max: 80 }) });
     await fc.assert(
       fc
         .asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
           const page = await open();
           const asked: number[] = [];
           let seen = f.server.exchanges.length;
-          for (const { hidden, frameMs, ms } of steps) {
+          for (const { hidden, ms, ...frames } of steps) {
             f.visibility(hidden);
-            page.frameMs = frameMs;
+            Object.assign(page, frames);
             for (let i = 0; i < ms; i++) {
               await page.live(100);
               if (f.server.exchanges.length > seen) asked.push(performance.now());
