@@ -1,6 +1,7 @@
 import { canonical, type WatchSpec } from './spec.js';
 import type { Store } from './store.js';
 import { timer } from './timer.js';
+import { addUsed, removeUnused } from './uses.js';
 import type { Watches } from './watch.js';
 
 export interface PoolOptions {
@@ -34,9 +35,6 @@ interface Entry {
   timer?: ReturnType<typeof setTimeout>;
 }
 
-// The pools that need each definition of some watches: none takes it away from another one, or from the page itself.
-const all = new WeakMap<Watches, Map<string, Set<StorePool>>>();
-
 /**
  * Counts the uses of the watches of tide: the first one follows a watch, and some time after
  * the last one is released, it is removed. Watches that the page itself has added, before or after, stay followed, and several
@@ -48,7 +46,6 @@ export const pool = <Values = Record<string, unknown>>(tide: Watches<Values>, op
 class StorePool implements Pool {
   readonly #entries = new Map<string, Entry>(); // by definition
   readonly #lingering = new Set<string>(); // of those without a use, the oldest first
-  readonly #holders: Map<string, Set<StorePool>>;
   readonly #lingerMs: number;
   readonly #maxLingering: number;
 
@@ -56,8 +53,6 @@ class StorePool implements Pool {
     private readonly tide: Watches,
     { lingerMs = 10_000, maxLingering = 4 }: PoolOptions,
   ) {
-    this.#holders = all.get(tide) ?? new Map();
-    all.set(tide, this.#holders);
     this.#lingerMs = lingerMs;
     this.#maxLingering = maxLingering;
   }
@@ -89,19 +84,9 @@ class StorePool implements Pool {
     if (before?.store.state === 'closed')
       this.#remove(query); // by an error, or by the page
     else if (before) return before;
-    this.#holders.set(query, (this.#holders.get(query) ?? new Set()).add(this));
-    const entry = { spec, store: this.tide.add(spec), users: 0 };
-    entry.store.added--; // not by the page
+    const entry = { spec, store: addUsed(this.tide, spec), users: 0 };
     this.#entries.set(query, entry);
     return entry;
-  }
-
-  #current(spec: WatchSpec): Store | undefined {
-    try {
-      return this.tide.store(spec);
-    } catch {
-      return undefined;
-    }
   }
 
   #release(query: string, entry: Entry): void {
@@ -117,11 +102,6 @@ class StorePool implements Pool {
     clearTimeout(entry.timer);
     this.#lingering.delete(query);
     this.#entries.delete(query);
-    const pools = this.#holders.get(query)!;
-    pools.delete(this);
-    if (!pools.size) this.#holders.delete(query);
-    const { spec, store } = entry;
-    if (this.#current(spec) !== store) return; // the page has removed it, and may follow it again
-    if (store.view.error || !(pools.size || store.added)) this.tide.remove(spec);
+    removeUnused(this.tide, entry.spec, entry.store);
   }
 }

@@ -31,8 +31,10 @@ export class Store<V = unknown> implements Readable<V> {
   #renewing: number | undefined; // since when a stream takes the place of a healthy one, for a short time
   /** @internal A position that no id has yet. */
   initial: string;
-  /** @internal How often the page itself has added it; that of a pool does not count. */
+  /** @internal How often the page itself has added it; what pools and windows use does not count. */
   added = 0;
+  /** @internal How many pools and windows use it. */
+  uses = 0;
   /** @internal How often in a row what it holds could not be verified. */
   failures = 0;
 

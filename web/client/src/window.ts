@@ -4,6 +4,7 @@ import type { Changes, Place } from './replica.js';
 import { mapKey, type Resource } from './resource.js';
 import { canonical, type Definition } from './spec.js';
 import type { Store } from './store.js';
+import { addUsed, removeUnused } from './uses.js';
 import type { View } from './view.js';
 import type { Watches } from './watch.js';
 import { compareBy } from './window_order.js';
@@ -47,13 +48,11 @@ export const watchWindow = <Values, Name extends keyof Values & string>(
   options: WindowOptions<Name>,
 ): LiveWindow<Values[Name]> => new MovableWindow(watches as Watches, options) as LiveWindow as LiveWindow<Values[Name]>;
 
-// How many windows follow a store. A store that the page has added by itself stays.
-const users = new WeakMap<Store, number>();
-
 class MovableWindow extends Derived<unknown, WindowView, Changes> implements LiveWindow {
   #options: WindowOptions;
   #place: Place = { total: 0, before: 0, next: '' };
   #rows: ReadonlyArray<Resource> = [];
+  #store: Store;
   #next: { readonly options: WindowOptions; readonly leave: () => void } | undefined; // where it moves
 
   constructor(
@@ -62,7 +61,8 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
   ) {
     super();
     this.#options = options;
-    this.follow(this.#enter(options));
+    this.#store = addUsed(watches, options);
+    this.follow(this.#store);
   }
 
   move(to: Move): void {
@@ -72,13 +72,13 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
     this.#next?.leave();
     this.#next = undefined;
     if (canonical(options).query === canonical(this.#options).query) return this.again(); // back again
-    const store = this.#enter(options);
+    const store = addUsed(this.watches, options);
     let left = false;
     let unsubscribe: (() => void) | undefined;
     const leave = () => {
       left = true;
       unsubscribe?.();
-      this.#leave(options);
+      removeUnused(this.watches, options, store);
     };
     this.#next = { options, leave };
     unsubscribe = store.subscribe((view) => {
@@ -96,24 +96,12 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
   #arrive(store: Store, options: WindowOptions): void {
     if (this.#next?.options !== options) return;
     this.#next = undefined;
-    const before = this.#options;
+    const [before, left] = [this.#options, this.#store];
     this.#options = options;
+    this.#store = store;
     this.pause();
     this.follow(store);
-    this.#leave(before);
-  }
-
-  #enter(options: WindowOptions): Store {
-    const store = this.watches.add(options);
-    users.set(store, (users.get(store) ?? 0) + 1);
-    return store;
-  }
-
-  #leave(options: WindowOptions): void {
-    const store = this.watches.store(options);
-    const left = (users.get(store) ?? 1) - 1;
-    users.set(store, left);
-    if (left === 0) this.watches.remove(options);
+    removeUnused(this.watches, before, left);
   }
 
   protected update({ resources, place }: View, { replaced, keys }: Changes): Changes | undefined {
@@ -144,6 +132,6 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
     this.#next?.leave();
     this.#next = undefined;
     super.close();
-    this.#leave(this.#options);
+    removeUnused(this.watches, this.#options, this.#store);
   }
 }

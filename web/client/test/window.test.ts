@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Resource, type Watches, watch } from '../src/index.js';
+import { pool } from '../src/pool.js';
 import { compareBy, type LiveWindow, watchWindow } from '../src/window.js';
 import { pass, Server } from './server.js';
 import { Gateway, type Row } from './window_gateway.js';
@@ -147,6 +148,55 @@ describe('a window', () => {
     await settle();
     expect(numbers(two!)).toEqual([0]);
     two!.close();
+  });
+
+  test.each(['before', 'after'])('whose definition the page has added itself, %s it, stays followed when it is closed', async (when) => {
+    fill(1, 2);
+    const spec = { watch: 'w', order: 'n', limit: 1 } as const;
+    if (when === 'before') tide.add(spec);
+    const live = watchWindow(tide, spec);
+    if (when === 'after') tide.add(spec);
+    await settle();
+    live.close();
+    await settle();
+    expect(tide.store(spec).state).toBe('in_sync');
+    tide.remove(spec);
+    await settle();
+    expect(server.exchanges.some(({ open }) => open)).toBe(false);
+  });
+
+  test('and a pool with the same definition keep each other followed', async () => {
+    fill(1, 2);
+    const spec = { watch: 'w', order: 'n', limit: 1 } as const;
+    const stores = pool(tide, { maxLingering: 0 });
+    const one = stores.use(spec);
+    const [live, last] = [0, 1].map(() => watchWindow(tide, spec));
+    await settle();
+    live!.close();
+    await settle();
+    expect(one.store.state).toBe('in_sync');
+    one.release();
+    await settle();
+    expect(last!.view.state).toBe('in_sync');
+    last!.close();
+    await settle();
+    expect(server.exchanges.some(({ open }) => open)).toBe(false);
+  });
+
+  test('that has moved leaves what the page has added itself', async () => {
+    fill(1, 2, 3);
+    const spec = { watch: 'w', order: 'n', limit: 1 } as const;
+    tide.add(spec);
+    const live = watchWindow(tide, spec);
+    await settle();
+    live.move({ offset: 1 });
+    await settle();
+    await settle();
+    expect(numbers(live)).toEqual([2]);
+    expect(tide.store(spec).state).toBe('in_sync');
+    live.close();
+    await settle();
+    expect(tide.store(spec).state).toBe('in_sync');
   });
 
   test('shows a refusal', async () => {
