@@ -206,9 +206,31 @@ export class Connection {
 
   // Another rate takes another stream, which waits until this one has brought its watches up to date.
   #followRate(): void {
-    if (this.#withoutRate || this.#rate === this.#control.rate || !this.#stream?.settled) return;
+    if (!this.#withoutRate && this.#rate !== this.#control.rate) this.replace();
+  }
+
+  /** Asks for all that is wanted by another stream, if this one has brought its watches up to date. */
+  replace(): void {
+    if (!this.#stream?.settled) return;
     this.#immediately = true;
     this.#stream.cut('ended');
+  }
+
+  /** The stream is open, and goes on. */
+  get open(): boolean {
+    return !!this.#stream?.open && !this.#cut;
+  }
+
+  /** Moves a window of the open stream; undefined: that cannot be asked for. */
+  move(query: string): Promise<number> | undefined {
+    return this.#stream?.move(query);
+  }
+
+  /** Stops following a watch that it follows. */
+  remove(watch: string): void {
+    this.stores.remove(watch);
+    this.full = false;
+    this.changed();
   }
 
   async #authorized(): Promise<Record<string, string>> {

@@ -88,6 +88,9 @@ export class Replica<V = unknown> {
   /** Where what is shown is among the resources that it is a window of. */
   place: Place | undefined;
   #place: Place | undefined; // of what is staged
+  /** The number of the newest move of the window that what is shown includes; 0: none on this stream. */
+  moved = 0;
+  #moved = 0; // of what is staged
 
   #uncommitted: Taken[] = [];
   #covered = 0; // how many of them an id has completed
@@ -130,6 +133,7 @@ export class Replica<V = unknown> {
   begin(): void {
     this.lost();
     this.miscounted = '';
+    this.moved = this.#moved = 0;
     this.#loading = true;
     this.#skipping = false;
   }
@@ -233,13 +237,13 @@ export class Replica<V = unknown> {
         return;
       case 'end_of_snapshot':
         this.#compare(event);
-        this.#place = placeOf(event, this.#place);
+        this.#arrive(event);
         this.#loading = this.#skipping = !!this.miscounted;
         this.#revision = '';
         break;
       case 'bookmark':
         this.#compare(event);
-        this.#place = placeOf(event, this.#place);
+        this.#arrive(event);
         this.#skipping = false;
         break;
       default:
@@ -248,6 +252,11 @@ export class Replica<V = unknown> {
     // It may be older: where deletes have no revision of their own, a delete may show that of the
     // resource's last version.
     if (reaches(event.revision, this.#revision)) this.#revision = event.revision;
+  }
+
+  #arrive(event: Pick<BookmarkEvent, 'total' | 'before' | 'next' | 'move'>): void {
+    this.#place = placeOf(event, this.#place);
+    if (event.move) this.#moved = Number(event.move);
   }
 
   #resource(event: UpsertEvent, hash: Hash | undefined): Resource<V> {
@@ -289,6 +298,7 @@ export class Replica<V = unknown> {
     else if (this.#staged.size) this.#merge();
     this.revision = this.#revision;
     this.place = this.#place;
+    this.moved = this.#moved;
     this.#shownDigest = this.#digest.copy();
     this.complete = true;
     this.first = undefined;

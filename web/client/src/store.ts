@@ -12,6 +12,16 @@ import type { Hash } from './xxh64.js';
 /** Called when what a store shows was found to be what the gateway has, by its digest. repaired: how many resources differed before. */
 export type OnVerify = (store: Store, found: { readonly repaired: number }) => void;
 
+/** What moves the window of a store, if it can be moved on its stream. */
+export interface Moving {
+  /** A request is made with the definition that the store has now. */
+  requested(): void;
+  /** Its stream is open. */
+  begun(): void;
+  /** What has arrived is shown. */
+  published(): void;
+}
+
 const none: Changes = { replaced: false, keys: new Set() };
 
 /**
@@ -37,12 +47,16 @@ export class Store<V = unknown> implements Readable<V> {
   uses = 0;
   /** @internal How often in a row what it holds could not be verified. */
   failures = 0;
+  /** @internal */
+  moving: Moving | undefined;
+  /** @internal What it shows may not be of its definition, or another store has the same one: it is not found by it. */
+  apart = false;
 
   /** @internal query: its part of the query of a stream: the watch, and what of it. */
   constructor(
     readonly watch: string,
     /** @internal */
-    readonly query: string,
+    public query: string,
     connection: ConnectionState,
     initial?: Snapshot,
     private readonly keysFirst = '',
@@ -108,6 +122,7 @@ export class Store<V = unknown> implements Readable<V> {
     this.#status = undefined;
     this.#renewing = renewing && this.state === 'in_sync' ? Date.now() : undefined;
     this.#replica.begin();
+    this.moving?.begun();
   }
 
   /** @internal hash: of the resource of an upsert, if it is known. */
@@ -164,6 +179,11 @@ export class Store<V = unknown> implements Readable<V> {
     return this.#replica.inconsistent;
   }
 
+  /** @internal The number of the newest move on this stream that what is shown includes. */
+  get moved(): number {
+    return this.#replica.moved;
+  }
+
   /** @internal Why what has arrived cannot be all of it; empty if it may be. */
   get miscounted(): string {
     return this.#replica.miscounted;
@@ -190,6 +210,7 @@ export class Store<V = unknown> implements Readable<V> {
       this.#view = view;
       this.#listeners.call(view, changes ?? none);
     }
+    this.moving?.published();
     if (!this.#replica.verified()) return;
     const repaired = this.#repaired;
     this.#repaired = 0;

@@ -47,6 +47,7 @@ export class Stores {
   /** A request is made, with a rate or without one. Returns its query. */
   request(maxRate?: string): string {
     this.#requested = new Map(this.#wanted);
+    for (const { moving } of this.#wanted.values()) moving?.requested();
     this.#maxRate = maxRate;
     const beginnings = [...this.#wanted.values()].map(({ beginning }) => beginning).join('');
     return this.query + beginnings + (maxRate ? `&max_rate=${maxRate}` : '');
@@ -103,7 +104,8 @@ export class Stores {
   remove(watch: string, error?: Error): void {
     const store = this.#wanted.get(watch)!;
     this.#wanted.delete(watch);
-    this.#parked.set(store.query, store);
+    if (store.apart) this.#forget(store);
+    else this.#parked.set(store.query, store);
     store.publish(closed(error));
   }
 
@@ -165,6 +167,8 @@ export class Stores {
   // Takes over the positions of what is whole. If something was lost, it ends the stream, and the next one brings all of the watch.
   #settle(): void {
     this.id = this.#received;
+    // A window that was removed on its way: nobody has the resources of its position.
+    for (const store of this.#streamed.values()) if (store.apart && this.#wanted.get(store.watch) !== store) this.#forget(store);
     for (const store of this.differing) {
       this.#forget(store);
       this.id = [this.id, store.ownPosition].filter(Boolean).join();

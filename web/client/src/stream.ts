@@ -6,6 +6,7 @@ import { repair, TooMuchError } from './repair.js';
 import { specsOf, viewParameters } from './spec.js';
 import type { Store } from './store.js';
 import type { Stores } from './stores.js';
+import { limited } from './time_limit.js';
 import { timer } from './timer.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 import type { Hash } from './xxh64.js';
@@ -46,6 +47,7 @@ export class Stream {
   #watchdog: ReturnType<typeof setTimeout> | undefined;
   #live = false; // it was up to date when something arrived last
   #changed = false; // resources have arrived since
+  #name = ''; // by which the gateway knows it
   readonly #mending = new Set<Store>();
   #request!: Omit<StreamRequest, 'signal'>;
 
@@ -207,12 +209,24 @@ export class Stream {
     return text;
   }
 
+  /** Moves a window, with the parameters of a query; undefined: that cannot be asked for. */
+  move(query: string): Promise<number> | undefined {
+    const { transport } = this;
+    if (!this.#name || !transport.move) return undefined;
+    const { url, headers, credentials } = this.#request;
+    const { signal } = this.#abort;
+    const base = url.slice(0, url.lastIndexOf('/events?'));
+    const path = `${base}/streams/${encodeURIComponent(this.#name)}/window?${query}`;
+    return limited('the gateway', transport.move({ url: path, headers, credentials, signal }), signal);
+  }
+
   #take(event: Event, hash?: Hash): void {
     this.#changed ||= 'key' in event;
     if (event.type === 'goodbye') this.#goodbye = event;
     else if (event.type !== 'hello') this.stores.take(event, hash);
     else {
       this.#openedAt = Date.now();
+      this.#name = event.stream ?? '';
       this.#heartbeatMs = event.heartbeat_ms > 0 ? Number(event.heartbeat_ms) : defaultHeartbeatMs; // it may be a bigint
       this.#guard();
       this.stores.open();

@@ -47,6 +47,10 @@ export interface Watches<Values = Record<string, unknown>> {
   close(): void;
   /** Tries again soon, if the connection is lost: for instance, another request of the page has succeeded. May be called at any rate. */
   hurry(): void;
+  /** @internal Returns the store that is found by a definition. */
+  find(wanted: Pick<CanonicalSpec, 'watch' | 'query'>): Store | undefined;
+  /** @internal Returns the connection that follows a store; undefined if none does. */
+  connectionOf(store: Store): Connection | undefined;
   /** @internal Does what is due, in case timers are late, as in a hidden tab. */
   check(): void;
 }
@@ -68,7 +72,9 @@ export function watch<Values = Record<string, unknown>>(
   let connections: Connection[] = [];
   let closed = false;
 
-  const find = ({ watch, query }: CanonicalSpec) => connections.find(({ stores }) => stores.get(watch)?.query === query);
+  const find: Watches['find'] = ({ watch, query }) =>
+    connections.map(({ stores }) => stores.get(watch)).find((store) => store?.query === query && !store.apart);
+  const connectionOf: Watches['connectionOf'] = (store) => connections.find(({ stores }) => stores.get(store.watch) === store);
 
   // A connection that was refused for good is left alone: another one may have another
   // token or cookie.
@@ -104,18 +110,14 @@ export function watch<Values = Record<string, unknown>>(
 
   function store(spec: WatchSpec): Store {
     const wanted = canonical(spec);
-    const store = find(wanted)?.stores.get(wanted.watch);
+    const store = find(wanted);
     if (!store) throw new Error(`the watch ${wanted.watch} is not followed: add it`);
     return store;
   }
 
   function remove(spec: WatchSpec): void {
-    const wanted = canonical(spec);
-    const connection = find(wanted);
-    if (!connection) return;
-    connection.stores.remove(wanted.watch);
-    connection.full = false;
-    connection.changed();
+    const store = find(canonical(spec));
+    if (store) connectionOf(store)!.remove(store.watch);
   }
 
   function close(): void {
@@ -125,5 +127,5 @@ export function watch<Values = Record<string, unknown>>(
 
   watches.forEach(add);
   const hurry = () => connections.forEach((connection) => connection.hurry());
-  return { store, add, remove, close, hurry, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
+  return { store, add, remove, find, connectionOf, close, hurry, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
 }

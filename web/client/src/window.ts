@@ -1,5 +1,6 @@
 import { Derived, type DerivedView, freshnessOf } from './derived.js';
 import { equal } from './equal.js';
+import { Mover } from './mover.js';
 import type { Changes, Place } from './replica.js';
 import { mapKey, type Resource } from './resource.js';
 import { canonical, type Definition } from './spec.js';
@@ -48,11 +49,14 @@ export const watchWindow = <Values, Name extends keyof Values & string>(
   options: WindowOptions<Name>,
 ): LiveWindow<Values[Name]> => new MovableWindow(watches as Watches, options) as LiveWindow as LiveWindow<Values[Name]>;
 
+const same = (a: WindowOptions, b: WindowOptions) => canonical(a).query === canonical(b).query;
+
 class MovableWindow extends Derived<unknown, WindowView, Changes> implements LiveWindow {
   #options: WindowOptions;
   #place: Place = { total: 0, before: 0, next: '' };
   #rows: ReadonlyArray<Resource> = [];
   #store: Store;
+  #mover: Mover | undefined; // of the store
   #next: { readonly options: WindowOptions; readonly leave: () => void } | undefined; // where it moves
 
   constructor(
@@ -68,17 +72,18 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
   move(to: Move): void {
     const { offset: _, after: __, ...rest } = this.#target;
     const options = { ...rest, ...to } as WindowOptions;
-    if (this.view.state === 'closed' || canonical(options).query === canonical(this.#target).query) return;
+    if (this.view.state === 'closed' || same(options, this.#target)) return;
     this.#next?.leave();
     this.#next = undefined;
-    if (canonical(options).query === canonical(this.#options).query) return this.again(); // back again
+    if (same(options, this.#options)) return this.again(); // back again
+    if (this.#canMove(options)) return this.#move(options);
     const store = addUsed(this.watches, options);
     let left = false;
     let unsubscribe: (() => void) | undefined;
     const leave = () => {
       left = true;
       unsubscribe?.();
-      removeUnused(this.watches, options, store);
+      removeUnused(this.watches, store);
     };
     this.#next = { options, leave };
     unsubscribe = store.subscribe((view) => {
@@ -86,6 +91,29 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
     });
     if (this.#next?.options !== options) unsubscribe();
     else this.again();
+  }
+
+  // The store is that of this window alone, and only the place is another one.
+  #canMove(options: WindowOptions): boolean {
+    const { watches } = this;
+    const store = this.#store;
+    const { limit, offset, after, ...rest } = this.#options;
+    const { limit: _, offset: __, after: ___, ...others } = options;
+    if (!same({ ...rest, limit: 1 }, { ...others, limit: 1 })) return false;
+    return store.uses === 1 && !store.added && watches.connectionOf(store) !== undefined && !watches.find(canonical(options));
+  }
+
+  #move(options: WindowOptions): void {
+    this.#options = options;
+    this.#mover ??= new Mover(this.watches, this.#store, () => {
+      if (this.view.moving !== this.#moving) this.again();
+    });
+    this.#mover.move(options);
+    this.again();
+  }
+
+  get #moving(): boolean {
+    return this.#next !== undefined || (this.#mover?.moving ?? false);
   }
 
   get #target(): WindowOptions {
@@ -96,12 +124,14 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
   #arrive(store: Store, options: WindowOptions): void {
     if (this.#next?.options !== options) return;
     this.#next = undefined;
-    const [before, left] = [this.#options, this.#store];
+    const left = this.#store;
     this.#options = options;
     this.#store = store;
     this.pause();
+    this.#mover?.end();
+    this.#mover = undefined;
     this.follow(store);
-    removeUnused(this.watches, before, left);
+    removeUnused(this.watches, left);
   }
 
   protected update({ resources, place }: View, { replaced, keys }: Changes): Changes | undefined {
@@ -116,7 +146,7 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
   }
 
   protected derive(view: View): WindowView {
-    return { ...freshnessOf(view), ...this.#place, rows: this.#rows, moving: this.#next !== undefined };
+    return { ...freshnessOf(view), ...this.#place, rows: this.#rows, moving: view.state !== 'closed' && this.#moving };
   }
 
   protected nothing(): Changes {
@@ -132,6 +162,7 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
     this.#next?.leave();
     this.#next = undefined;
     super.close();
-    removeUnused(this.watches, this.#options, this.#store);
+    this.#mover?.end();
+    removeUnused(this.watches, this.#store);
   }
 }
