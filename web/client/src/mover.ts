@@ -1,9 +1,8 @@
 import { RefusedError } from './errors.js';
-import { canonical, parametersOf } from './spec.js';
+import { canonical, type Definition, parametersOf } from './spec.js';
 import type { Moving, Store } from './store.js';
 import { timer } from './timer.js';
 import type { Watches } from './watch.js';
-import type { WindowOptions } from './window.js';
 
 // The time until a move is asked for again that was too much for the gateway, unless it says so itself. It doubles.
 const waitMs = 1_000;
@@ -52,9 +51,9 @@ export class Mover implements Moving {
   }
 
   /** Moves the window. The options differ in its place and its limit only. */
-  move(options: WindowOptions): void {
+  move(options: { readonly watch: string } & Definition): void {
     const { watch, limit, offset, after } = options;
-    const place = { limit, ...(offset && { offset }), ...(after && { after }) };
+    const place = { ...(limit && { limit }), ...(offset && { offset }), ...(after && { after }) };
     this.#parameters = `${new URLSearchParams([['watch', watch], ...parametersOf(place)])}`;
     this.store.query = canonical(options).query;
     this.store.apart = true;
@@ -82,11 +81,12 @@ export class Mover implements Moving {
 
   published(): void {
     this.#shown = this.#current;
+    if (this.#asked && this.store.moved > this.#asked.moved) this.#accepted(this.#asked.query, this.#number);
     this.#soon();
     this.changed();
   }
 
-  // What the stream has. The rows may come before the answer.
+  // What the stream has. The rows may come before the answer, or without it.
   get #has(): string {
     const { moved } = this.store;
     return this.#asked && moved > this.#asked.moved ? this.#asked.query : this.#streamed;
@@ -145,6 +145,7 @@ export class Mover implements Moving {
     this.#streamed = query;
     this.#number = number;
     this.#failures = this.#waits = 0;
+    this.#refused = false;
   }
 
   #wait({ retryAfterMs }: RefusedError): void {
@@ -158,6 +159,7 @@ export class Mover implements Moving {
 
   // Without an answer it may have been done all the same.
   #fail(error: unknown): void {
+    if (this.#has === this.#asked?.query) return;
     if (error instanceof RefusedError) this.#asked = undefined;
     else this.#streamed = '';
     this.#refused = true;

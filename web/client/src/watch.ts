@@ -127,5 +127,14 @@ export function watch<Values = Record<string, unknown>>(
 
   watches.forEach(add);
   const hurry = () => connections.forEach((connection) => connection.hurry());
-  return { store, add, remove, find, connectionOf, close, hurry, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
+  return {
+    store,
+    add,
+    remove,
+    find,
+    connectionOf,
+    close,
+    hurry,
+    check: () => connections.forEach((connection) => connection.check()),
+  } as Watches<Values>;
 }

@@ -287,7 +287,12 @@ describe('autoRate', () => {
   });
 
   test('whatever happens, rates change every five seconds at most, and the page is in sync', async () => {
-    const step = fc.record({ hidden: fc.boolean(), frameMs: fc.constantFrom(8, 16, 60, 300), lateOf: fc.constantFrom(0, 3), ms: fc.integer({ min: 1, max: 80 }) });
+    const step = fc.record({
+      hidden: fc.boolean(),
+      frameMs: fc.constantFrom(8, 16, 60, 300),
+      lateOf: fc.constantFrom(0, 3),
+      ms: fc.integer({ min: 1, max: 80 }),
+    });
     await fc.assert(
       fc
         .asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {

@@ -5,7 +5,7 @@ import { type Resource, type Watches, watch } from '../src/index.js';
 import { pool } from '../src/pool.js';
 import { compareBy, type LiveWindow, watchWindow } from '../src/window.js';
 import { pass, Server } from './server.js';
-import { Gateway, type Row } from './window_gateway.js';
+import { type Fate, Gateway, type Row } from './window_gateway.js';
 
 const vectors = JSON.parse(readFileSync(new URL('../../../internal/order/testdata/values.json', import.meta.url), 'utf8')) as string[][];
 
@@ -219,6 +219,12 @@ describe('a window', () => {
     { weight: 1, arbitrary: fc.constantFrom('n', '-n', '-v,n').map((order) => ({ move: { order } })) },
     { weight: 2, arbitrary: fc.constant({ settle: true }) },
     { weight: 1, arbitrary: fc.constant({ cut: true }) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .constantFrom<Fate>('rows late', 'answer late', 'answer lost', 'lost', 401, 403, 404, 429, 503)
+        .map((fate) => ({ fate })),
+    },
   );
 
   const had = new Set<string>(); // also by earlier windows: a store that is added again begins with what it had
@@ -241,6 +247,7 @@ describe('a window', () => {
         note();
         for (const one of steps) {
           if ('commit' in one) gateway.commit(one.commit);
+          else if ('fate' in one) gateway.fates.push(one.fate);
           else if ('move' in one) {
             options = { ...options, offset: 0, ...one.move };
             asked.push(options);
@@ -254,7 +261,8 @@ describe('a window', () => {
           note();
           await pass(50);
         }
-        for (let i = 0; i < 10; i++) {
+        gateway.fates.length = 0;
+        for (let i = 0; i < 20; i++) {
           await pass(5_000);
           gateway.answer();
         }
