@@ -83,6 +83,8 @@ interface Transport {
     hurry?(): void;
     /** Makes a request for one answer, as the user whose streams it reads. Without it, its streams have no digests. */
     ask?(request: AnswerRequest): Promise<Response>;
+    /** Makes a request with POST, as the user whose streams it reads. Without it, a window that moves takes another stream. */
+    post?(request: AnswerRequest): Promise<Response>;
     /** Reads one stream: resolves at its end, rejects if it is refused or lost. */
     read(request: StreamRequest, receiver: Receiver): Promise<void>;
 }
@@ -922,8 +924,8 @@ declare const query: <V>(store: Readable<V>, options?: QueryOptions<V>) => Query
 
 /**
  * Chooses the rate from what the page can take: `watch(url, { maxRate: autoRate })`. There is no bound at first. If frames are
- * late while changes arrive, it takes half of the rate, down to one each five seconds, and the next higher one when frames have been
- * in time for some seconds. A hidden tab gets changes every five seconds. Where there is no page, as in Node, there is no bound.
+ * late while changes arrive, it takes half of the rate, or a quarter if most of them are, down to one change each five seconds, and the
+ * next higher one when frames have been in time for some seconds. A hidden tab gets changes every five seconds. Where there is no page, as in Node, there is no bound.
  */
 declare const autoRate: (chosen: () => void) => RateControl;
 

@@ -10,16 +10,16 @@ import { build } from 'esbuild';
 const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
 
 const budgets = [
-  { name: 'core', limit: 12_400, code: core },
-  { name: 'all of the main entry point', limit: 13_050, code: `export * from './index.js'` },
+  { name: 'core', limit: 12_700, code: core },
+  { name: 'all of the main entry point', limit: 13_350, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
-    limit: 12_650,
+    limit: 12_950,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useWatch } from './react.js'`,
   },
   {
     name: 'core and useResource',
-    limit: 13_050,
+    limit: 13_350,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useResource } from './react.js'`,
   },
   { name: 'React: all hooks, `hydrating`, alone', limit: 3_100, code: `export * from './react.js'` },
@@ -30,20 +30,20 @@ const budgets = [
   { name: 'TanStack DB: all of it, alone', limit: 1_500, code: `export * from './tanstack_db.js'` },
   {
     name: 'core and authenticated',
-    limit: 14_300,
+    limit: 14_600,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './auth.js'`,
   },
   {
     name: 'core and reportDelivery',
-    limit: 12_900,
+    limit: 13_200,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './delivery.js'`,
   },
   {
     name: 'core and watchShared',
-    limit: 19_800,
+    limit: 20_200,
     code: `export { RefusedError, NotAStreamError } from './index.js'; export { watchShared } from './shared.js'`,
   },
-  { name: 'the worker that tabs share', limit: 17_400, code: `export { serveTabs } from './shared.js'` },
+  { name: 'the worker that tabs share', limit: 17_800, code: `export { serveTabs } from './shared.js'` },
   beside('counts', 1_900),
   beside('digits', 600),
   beside('http', 1_300),
@@ -55,7 +55,7 @@ const budgets = [
   beside('rate', 800),
   beside('validate', 1_100),
   beside('virtual', 400),
-  beside('window', 1_900),
+  beside('window', 2_400),
 ];
 
 // What an entry point adds to a page that has the core.

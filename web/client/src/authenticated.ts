@@ -45,7 +45,7 @@ export function authenticated({ transport = fetchTransport, getToken, tickets = 
   return {
     hearsHeartbeat: transport.hearsHeartbeat,
     ...(transport.ask && { ask: (request) => transport.ask!({ ...request, headers: authorized(request.headers) }) }),
-    ...(transport.move && { move: (request) => transport.move!({ ...request, headers: authorized(request.headers) }) }),
+    ...(transport.post && { post: (request) => transport.post!({ ...request, headers: authorized(request.headers) }) }),
     read: (request, receiver) => new Reading(identity, request, receiver).read(),
   };
 }

@@ -221,8 +221,8 @@ export class Connection {
     return !!this.#stream?.open && !this.#cut;
   }
 
-  /** Moves a window of the open stream; undefined: that cannot be asked for. */
-  move(query: string): Promise<number> | undefined {
+  /** Asks to move a window of the open stream; undefined: that cannot be asked for. */
+  move(query: string): Promise<Response> | undefined {
     return this.#stream?.move(query);
   }
 

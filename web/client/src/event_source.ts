@@ -1,6 +1,6 @@
 import type { Event } from './protocol.js';
 import { reaches } from './revision.js';
-import { moveWindow, type Transport } from './transport.js';
+import { postOnce, type Transport } from './transport.js';
 
 // After this time without an event, what arrived is complete.
 const quietMs = 1_000;
@@ -18,7 +18,7 @@ const types: Array<Event['type']> = ['hello', 'reset', 'upsert', 'delete', 'end_
  */
 export const eventSourceTransport: Transport = {
   hearsHeartbeat: false,
-  move: moveWindow,
+  post: postOnce,
   checkHeaders() {
     throw new Error('an EventSource cannot send a token: use authenticated');
   },

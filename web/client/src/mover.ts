@@ -1,6 +1,7 @@
-import { RefusedError } from './errors.js';
+import { RefusedError, refusedBy } from './errors.js';
 import { canonical, type Definition, parametersOf } from './spec.js';
 import type { Moving, Store } from './store.js';
+import { limited } from './time_limit.js';
 import { timer } from './timer.js';
 import type { Watches } from './watch.js';
 
@@ -24,9 +25,8 @@ export class Mover implements Moving {
   #streamed: string; // what the stream has, or will have with the move #number; empty: unknown
   #shown: string;
   #number = 0;
-  #streams = 0; // so many were requested
   #asked: { readonly query: string; readonly moved: number } | undefined; // the newest move, which may have been done
-  #asking = false;
+  #asking: AbortController | undefined;
   #refused = false; // this stream cannot be moved
   #failures = 0;
   #restsUntil = -Infinity;
@@ -63,14 +63,16 @@ export class Mover implements Moving {
   end(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
+    this.#asking?.abort();
     this.store.moving = undefined;
   }
 
   requested(): void {
     this.#requested = this.store.query;
-    this.#streams++;
     this.#timer = void clearTimeout(this.#timer);
-    this.#asking = this.#refused = false;
+    this.#asking?.abort();
+    this.#asking = undefined;
+    this.#refused = false;
   }
 
   begun(): void {
@@ -124,17 +126,16 @@ export class Mover implements Moving {
     else connection.replace();
   }
 
-  async #ask(answer: Promise<number>): Promise<void> {
+  async #ask(answer: Promise<Response>): Promise<void> {
     const { query, moved } = this.store;
-    const streams = this.#streams;
-    this.#asking = true;
+    const { signal } = (this.#asking = new AbortController());
     this.#asked = { query, moved };
-    const [number, error] = await answer.then(
+    const [number, error] = await limited('the gateway', numberOf(answer), signal).then(
       (number) => [number] as const,
       (error: unknown) => [0, error] as const,
     );
-    if (this.#ended || streams !== this.#streams) return; // the next stream is on its way
-    this.#asking = false;
+    if (signal.aborted) return; // the next stream is on its way
+    this.#asking = undefined;
     if (number) this.#accepted(query, number);
     else if (error instanceof RefusedError && (error.status === 429 || error.status === 503)) this.#wait(error);
     else this.#fail(error);
@@ -165,4 +166,12 @@ export class Mover implements Moving {
     this.#refused = true;
     if (++this.#failures >= maxFailures) this.#restsUntil = performance.now() + restMs;
   }
+}
+
+async function numberOf(answer: Promise<Response>): Promise<number> {
+  const response = await answer;
+  if (!response.ok) throw await refusedBy(response);
+  const number = Number(((await response.json()) as { move?: unknown } | null)?.move);
+  if (!(number > 0)) throw new Error(`${response.url} does not answer as a gateway does`);
+  return number;
 }

@@ -6,7 +6,6 @@ import { repair, TooMuchError } from './repair.js';
 import { specsOf, viewParameters } from './spec.js';
 import type { Store } from './store.js';
 import type { Stores } from './stores.js';
-import { limited } from './time_limit.js';
 import { timer } from './timer.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 import type { Hash } from './xxh64.js';
@@ -209,15 +208,12 @@ export class Stream {
     return text;
   }
 
-  /** Moves a window, with the parameters of a query; undefined: that cannot be asked for. */
-  move(query: string): Promise<number> | undefined {
-    const { transport } = this;
-    if (!this.#name || !transport.move) return undefined;
+  /** Asks to move a window, with the parameters of a query; undefined: that cannot be asked for. */
+  move(query: string): Promise<Response> | undefined {
+    if (!this.#name) return undefined;
     const { url, headers, credentials } = this.#request;
-    const { signal } = this.#abort;
-    const base = url.slice(0, url.lastIndexOf('/events?'));
-    const path = `${base}/streams/${encodeURIComponent(this.#name)}/window?${query}`;
-    return limited('the gateway', transport.move({ url: path, headers, credentials, signal }), signal);
+    const path = `${url.slice(0, url.lastIndexOf('/events?'))}/streams/${encodeURIComponent(this.#name)}/window?${query}`;
+    return this.transport.post?.({ url: path, headers, credentials, signal: this.#abort.signal });
   }
 
   #take(event: Event, hash?: Hash): void {

@@ -43,17 +43,19 @@ export interface Transport {
   hold?(): () => void;
   /** Makes a request for one answer, as the user whose streams it reads. Without it, its streams have no digests. */
   ask?(request: AnswerRequest): Promise<Response>;
-  /** Moves a window of an open stream, as the user whose streams it reads, and returns the number of the move. Without it, a window that moves takes another stream. */
-  move?(request: AnswerRequest): Promise<number>;
+  /** Makes a request with POST, as the user whose streams it reads. Without it, a window that moves takes another stream. */
+  post?(request: AnswerRequest): Promise<Response>;
   /** Reads one stream: resolves at its end, rejects if it is refused or lost. */
   read(request: StreamRequest, receiver: Receiver): Promise<void>;
 }
+
+export const postOnce = ({ url, ...request }: AnswerRequest): Promise<Response> => fetchOnce(url, { method: 'POST', ...request });
 
 /** Reads streams with `fetch`: it can send headers, and sees status codes and comments. */
 export const fetchTransport: Transport = {
   hearsHeartbeat: true,
   ask: ({ url, ...request }) => fetchOnce(url, request),
-  move: moveWindow,
+  post: postOnce,
   async read(request, receiver) {
     const { url, credentials, signal } = request;
     const response = await fetchOnce(url, { headers: headersOf(request), credentials, signal });
@@ -61,15 +63,6 @@ export const fetchTransport: Transport = {
     await pump(await bodyOf(response, url), receiver, signal);
   },
 };
-
-/** Moves a window with `fetch`. */
-export async function moveWindow({ url, ...request }: AnswerRequest): Promise<number> {
-  const response = await fetchOnce(url, { method: 'POST', ...request });
-  if (!response.ok) throw await refusedBy(response);
-  const move = Number(((await response.json()) as { move?: unknown } | null)?.move);
-  if (!(move > 0)) throw new Error(`${url} does not answer as a gateway does`);
-  return move;
-}
 
 const headersOf = ({ url, lastEventId, headers }: StreamRequest): Record<string, string> => ({
   Accept: '*/*', // so that a refusal is a problem that says which watch it concerns, not a goodbye

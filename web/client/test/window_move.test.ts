@@ -366,7 +366,7 @@ describe('a window that moves', () => {
   });
 
   test('takes another stream with a transport that cannot move it', async () => {
-    const { move: _, ...transport } = fetchTransport;
+    const { post: _, ...transport } = fetchTransport;
     await open({ transport });
     live.move({ offset: 2 });
     await settle();
