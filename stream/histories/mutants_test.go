@@ -116,7 +116,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision is placed before its transaction",
 		edits: []edit{{
-			file: "internal/log/arrange.go",
+			file: "internal/log/append.go",
 			old:  "		return math.MaxUint64\n",
 			new:  "		_ = uint64(math.MaxUint64)\n		return p.Before\n",
 		}, {
@@ -128,7 +128,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision loses against an upsert before it",
 		edits: []edit{{
-			file: "internal/log/arrange.go",
+			file: "internal/log/append.go",
 			old:  "	if !c.Deleted && !k.deleted && c.Revision < k.upsert {\n",
 			new:  "	if c.Revision < k.upsert {\n",
 		}},
