@@ -158,7 +158,7 @@ var mentions = []struct {
 	of, names string
 	may       []string
 }{
-	{"internal/log", "Writer", []string{"internal/log", "stream/watch", "stream/store", "bench"}},
+	{"internal/log", "Writer", []string{"internal/log", "stream/watch", "stream/store", "bench", "bench/digest"}},
 	{"stream/watch", "Registry", []string{
 		"gateway", "gateway/internal/authz", "gateway/internal/introspection", "gateway/internal/metrics", "gateway/internal/gatewaytest",
 		"cmd/gateway/internal/commands", "internal/config", "stream/watch", "internal/streamtest/...", "stream/sourcetest", "bench/...", "informer/pods",
