@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -37,6 +38,7 @@ type Bucket struct {
 	b    *bbolt.Bucket
 	path string
 	name string // with the names of the buckets that it is in
+	seed uint32 // of checksums: that of the name
 }
 
 // Bucket returns a bucket; nil: there is none.
@@ -74,34 +76,39 @@ func (tx *Tx) Damaged(bucket []byte, why string) error {
 // Sequence returns the newest number that a transaction has set.
 func (tx *Tx) Sequence() (uint64, error) {
 	b := tx.Bucket(headerBucket)
-	if b == nil || b.b.Get(sequenceKey) == nil {
+	if b == nil {
 		return 0, nil
 	}
-	raw, err := b.Get(sequenceKey)
-	if err != nil {
-		return 0, err
-	}
-	if len(raw) != 8 {
-		return 0, b.damaged(sequenceKey, "want 8 bytes")
-	}
-	return binary.BigEndian.Uint64(raw), nil
+	return b.sequence()
 }
 
 // SetSequence sets the number of the newest record. It must not be below the former one.
 func (tx *Tx) SetSequence(n uint64) error {
-	before, err := tx.Sequence()
+	b, err := tx.MakeBucket(headerBucket)
+	if err != nil {
+		return err
+	}
+	before, err := b.sequence()
 	switch {
 	case err != nil:
 		return err
 	case n < before:
 		return fmt.Errorf("%s: number %d after %d", tx.path, n, before)
 	}
-	b, err := tx.MakeBucket(headerBucket)
-	if err != nil {
-		return err
-	}
 	tx.sequence = n
 	return b.Put(sequenceKey, binary.BigEndian.AppendUint64(nil, n))
+}
+
+// sequence returns the number in the header; 0: it has none.
+func (b *Bucket) sequence() (uint64, error) {
+	raw, err := b.Get(sequenceKey)
+	switch {
+	case raw == nil || err != nil:
+		return 0, err
+	case len(raw) != 8:
+		return 0, b.damaged(sequenceKey, "want 8 bytes")
+	}
+	return binary.BigEndian.Uint64(raw), nil
 }
 
 var sequenceKey = []byte("sequence")
@@ -110,7 +117,8 @@ func wrap(b *bbolt.Bucket, path, in string, name []byte) *Bucket {
 	if b == nil {
 		return nil
 	}
-	return &Bucket{b: b, path: path, name: in + "/" + string(name)}
+	name = slices.Concat([]byte(in), []byte("/"), name)
+	return &Bucket{b: b, path: path, name: string(name), seed: crc32.Checksum(name, castagnoli)}
 }
 
 // Bucket returns a bucket in this one; nil: there is none.
@@ -157,15 +165,18 @@ func (b *Bucket) Delete(key []byte) error { return b.b.Delete(key) }
 
 // Get returns a value, which is valid during the transaction; nil: there is none.
 func (b *Bucket) Get(key []byte) ([]byte, error) {
+	value, _, err := b.GetSum(key)
+	return value, err
+}
+
+// GetSum is Get with the checksum.
+func (b *Bucket) GetSum(key []byte) (value []byte, sum uint32, err error) {
 	sealed := b.b.Get(key)
 	if sealed == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
 	return b.open(key, sealed)
 }
-
-// Sum returns the checksum of a value that Get or Each gave.
-func (b *Bucket) Sum(key, value []byte) uint32 { return b.sum(key, value) }
 
 // Each calls fn for each value, sorted by key, until fn returns an error. Both slices are valid during
 // the call.
@@ -175,16 +186,25 @@ func (b *Bucket) Each(fn func(key, value []byte) error) error {
 
 // EachFrom is Each from a key on.
 func (b *Bucket) EachFrom(from []byte, fn func(key, value []byte) error) error {
+	return b.eachFrom(from, func(key, value []byte, _ uint32) error { return fn(key, value) })
+}
+
+// EachSum is Each with the checksums.
+func (b *Bucket) EachSum(fn func(key, value []byte, sum uint32) error) error {
+	return b.eachFrom(nil, fn)
+}
+
+func (b *Bucket) eachFrom(from []byte, fn func(key, value []byte, sum uint32) error) error {
 	c := b.b.Cursor()
 	for key, sealed := c.Seek(from); key != nil; key, sealed = c.Next() {
 		if sealed == nil {
 			continue // a bucket
 		}
-		value, err := b.open(key, sealed)
+		value, sum, err := b.open(key, sealed)
 		if err != nil {
 			return err
 		}
-		if err := fn(key, value); err != nil {
+		if err := fn(key, value, sum); err != nil {
 			return err
 		}
 	}
@@ -194,24 +214,22 @@ func (b *Bucket) EachFrom(from []byte, fn func(key, value []byte) error) error {
 // EachBucket calls fn with the name of each bucket in this one.
 func (b *Bucket) EachBucket(fn func(name []byte) error) error { return b.b.ForEachBucket(fn) }
 
-func (b *Bucket) open(key, sealed []byte) ([]byte, error) {
+func (b *Bucket) open(key, sealed []byte) (value []byte, sum uint32, err error) {
 	switch {
 	case len(sealed) < 4:
-		return nil, b.damaged(key, "its value is too short to have a checksum")
+		return nil, 0, b.damaged(key, "its value is too short to have a checksum")
 	case len(sealed) > MaxValueBytes:
-		return nil, b.damaged(key, fmt.Sprintf("its value has %d bytes", len(sealed)))
+		return nil, 0, b.damaged(key, fmt.Sprintf("its value has %d bytes", len(sealed)))
 	}
-	value := sealed[4:]
-	if got, want := b.sum(key, value), binary.LittleEndian.Uint32(sealed); got != want {
-		return nil, b.damaged(key, fmt.Sprintf("its checksum is %08x, want %08x", got, want))
+	value = sealed[4:]
+	if sum = b.sum(key, value); sum != binary.LittleEndian.Uint32(sealed) {
+		return nil, 0, b.damaged(key, fmt.Sprintf("its checksum is %08x, want %08x", sum, binary.LittleEndian.Uint32(sealed)))
 	}
-	return value, nil
+	return value, sum, nil
 }
 
 func (b *Bucket) sum(key, value []byte) uint32 {
-	sum := crc32.Update(0, castagnoli, []byte(b.name))
-	sum = crc32.Update(sum, castagnoli, key)
-	return crc32.Update(sum, castagnoli, value)
+	return crc32.Update(crc32.Update(b.seed, castagnoli, key), castagnoli, value)
 }
 
 // Damaged returns the error for a value that has the right checksum and cannot be right.

@@ -48,7 +48,7 @@ func readEntries(tx *disk.Tx, name string, r *record) (entries, error) {
 
 func (all *entries) addDeletes(b *disk.Bucket, r *record) error {
 	got := tally{}
-	err := b.Each(func(key, value []byte) error {
+	err := b.EachSum(func(key, value []byte, sum uint32) error {
 		_, n := placeOf(value)
 		if n == 0 || len(key) != 8 {
 			return b.Damaged(key, "it is no delete")
@@ -56,7 +56,7 @@ func (all *entries) addDeletes(b *disk.Bucket, r *record) error {
 		if _, m := binary.Uvarint(value[n:]); m <= 0 || len(value) == n+m {
 			return b.Damaged(key, "it is no delete")
 		}
-		got.add(b.Sum(key, value))
+		got.add(sum)
 		*all = append(*all, found{binary.BigEndian.Uint64(key), nil, value})
 		return nil
 	})

@@ -253,11 +253,11 @@ func (t *transaction) sweep() error {
 		sum uint32
 	}
 	var all []gone
-	err := t.deletes.Each(func(key, value []byte) error {
+	err := t.deletes.EachSum(func(key, _ []byte, sum uint32) error {
 		if len(key) == 8 && t.state.Counting(binary.BigEndian.Uint64(key)) {
 			return nil
 		}
-		all = append(all, gone{slices.Clone(key), t.deletes.Sum(key, value)})
+		all = append(all, gone{slices.Clone(key), sum})
 		if len(all) == mostSwept {
 			return errEnough
 		}

@@ -2,10 +2,10 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +62,15 @@ type record struct {
 	Deletes tally  `json:"deletes"`
 }
 
+// append appends the record as JSON. It is written with each write, so it is made without reflection.
+func (r *record) append(dst []byte) []byte {
+	dst = stream.AppendJSONString(append(dst, `{"epoch":`...), r.Epoch)
+	dst = strconv.AppendUint(append(dst, `,"horizon":`...), r.Horizon, 10)
+	dst = r.Entries.append(append(dst, `,"entries":`...))
+	dst = r.Deletes.append(append(dst, `,"deletes":`...))
+	return append(dst, '}')
+}
+
 // tally tells that the values of a bucket are complete: each has a checksum of its own, which says
 // nothing about those that are missing.
 type tally struct {
@@ -71,6 +80,13 @@ type tally struct {
 
 func (t *tally) add(sum uint32)    { t.Count, t.Sum = t.Count+1, t.Sum+uint64(sum) }
 func (t *tally) remove(sum uint32) { t.Count, t.Sum = t.Count-1, t.Sum-uint64(sum) }
+
+// append appends the tally as JSON.
+func (t tally) append(dst []byte) []byte {
+	dst = strconv.AppendUint(append(dst, `{"count":`...), t.Count, 10)
+	dst = strconv.AppendUint(append(dst, `,"sum":`...), t.Sum, 10)
+	return append(dst, '}')
+}
 
 // differs says how what was found is not what was written.
 func (t tally) differs(want tally, what string) string {
@@ -290,7 +306,7 @@ func (w *openWatch) apply(o *op, now time.Time) error {
 
 // replace no longer counts what the file has of a key, which must be of the revision old; 0: nothing.
 func (w *openWatch) replace(entries *disk.Bucket, key []byte, old uint64) error {
-	value, err := entries.Get(key)
+	value, sum, err := entries.GetSum(key)
 	switch {
 	case err != nil:
 		return err
@@ -301,17 +317,13 @@ func (w *openWatch) replace(entries *disk.Bucket, key []byte, old uint64) error 
 	case len(value) < 8 || binary.BigEndian.Uint64(value) != old:
 		return entries.Damaged(key, fmt.Sprintf("it is not of revision %d", old))
 	}
-	w.Entries.remove(entries.Sum(key, value))
+	w.Entries.remove(sum)
 	return nil
 }
 
 // putRecord writes the record of a watch.
 func (s *stored) putRecord(all *disk.Bucket, name string) error {
-	raw, err := json.Marshal(&s.record)
-	if err != nil {
-		return err
-	}
-	return all.Put([]byte(name), raw)
+	return all.Put([]byte(name), s.record.append(make([]byte, 0, 160)))
 }
 
 func (s *stored) remember(d deleted) {
@@ -347,14 +359,14 @@ func (w *openWatch) forget(d *deleted) error {
 		return err
 	}
 	key := number(d.revision)
-	value, err := removed.Get(key)
+	value, sum, err := removed.GetSum(key)
 	if err != nil {
 		return err
 	}
 	if value == nil {
 		return removed.Damaged(key, "it is missing")
 	}
-	w.Deletes.remove(removed.Sum(key, value))
+	w.Deletes.remove(sum)
 	w.deleteBytes -= d.bytes
 	w.Horizon = max(w.Horizon, d.revision)
 	return removed.Delete(key)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -340,6 +341,19 @@ func TestAWatchThatIsEmptiedAndFilledWhileNobodyUsesIt(t *testing.T) {
 	if r, ok := get(s, "a", "late"); !ok || r.Revision != 3 {
 		t.Errorf("got %v, %t", r, ok)
 	}
+}
+
+// TestRecordsAreJSON: what is written without reflection is what encoding/json writes.
+func TestRecordsAreJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := func(name string) uint64 { return rapid.Uint64().Draw(t, name) }
+		r := record{Epoch: rapid.StringMatching(`[a-z0-9"\\_é]{1,9}`).Draw(t, "epoch"), Horizon: number("horizon")}
+		r.Entries, r.Deletes = tally{number("entries"), number("sum")}, tally{number("deletes"), number("of deletes")}
+		want, err := json.Marshal(&r)
+		if got := r.append(nil); err != nil || string(got) != string(want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
 }
 
 // TestDurableStoreIsItsModel: whatever is written, and however often it is opened again, it has what

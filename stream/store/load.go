@@ -271,8 +271,8 @@ func (f *fileWatch) each(b *disk.Bucket, counted *tally, fn func(key, value []by
 	if b == nil {
 		return nil
 	}
-	return b.Each(func(key, value []byte) error {
-		counted.add(b.Sum(key, value))
+	return b.EachSum(func(key, value []byte, sum uint32) error {
+		counted.add(sum)
 		return fn(key, value)
 	})
 }
