@@ -29,6 +29,7 @@ export interface Pool<Values = Record<string, unknown>> {
 }
 
 interface Entry {
+  readonly spec: WatchSpec;
   readonly store: Store;
   users: number;
   timer?: ReturnType<typeof setTimeout>;
@@ -83,7 +84,7 @@ class StorePool implements Pool {
     if (before?.store.state === 'closed')
       this.#remove(query); // by an error, or by the page
     else if (before) return before;
-    const entry = { store: addUsed(this.tide, spec), users: 0 };
+    const entry = { spec, store: addUsed(this.tide, spec), users: 0 };
     this.#entries.set(query, entry);
     return entry;
   }
@@ -101,6 +102,6 @@ class StorePool implements Pool {
     clearTimeout(entry.timer);
     this.#lingering.delete(query);
     this.#entries.delete(query);
-    removeUnused(this.tide, entry.store);
+    removeUnused(this.tide, entry.spec, entry.store);
   }
 }

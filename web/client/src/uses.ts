@@ -11,7 +11,17 @@ export function addUsed(tide: Watches, spec: WatchSpec): Store {
 }
 
 /** Ends a use. The store is removed, unless another part of the page uses it, or the page itself has added it. */
-export function removeUnused(tide: Watches, store: Store): void {
+export function removeUnused(tide: Watches, spec: WatchSpec, store: Store): void {
   store.uses--;
-  if (store.view.error || !(store.uses || store.added)) tide.connectionOf(store)?.remove(store.watch); // none if the page has removed it
+  if (!store.view.error && (store.uses || store.added)) return;
+  if (store.apart) tide.connectionOf(store)?.remove(store.watch);
+  else if (current(tide, spec) === store) tide.remove(spec); // or else the page has removed it, and may follow it again
+}
+
+function current(tide: Watches, spec: WatchSpec): Store | undefined {
+  try {
+    return tide.store(spec);
+  } catch {
+    return undefined;
+  }
 }

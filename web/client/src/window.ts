@@ -83,7 +83,7 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
     const leave = () => {
       left = true;
       unsubscribe?.();
-      removeUnused(this.watches, store);
+      removeUnused(this.watches, options, store);
     };
     this.#next = { options, leave };
     unsubscribe = store.subscribe((view) => {
@@ -124,14 +124,14 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
   #arrive(store: Store, options: WindowOptions): void {
     if (this.#next?.options !== options) return;
     this.#next = undefined;
-    const left = this.#store;
+    const [before, left] = [this.#options, this.#store];
     this.#options = options;
     this.#store = store;
     this.pause();
     this.#mover?.end();
     this.#mover = undefined;
     this.follow(store);
-    removeUnused(this.watches, left);
+    removeUnused(this.watches, before, left);
   }
 
   protected update({ resources, place }: View, { replaced, keys }: Changes): Changes | undefined {
@@ -163,6 +163,6 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
     this.#next = undefined;
     super.close();
     this.#mover?.end();
-    removeUnused(this.watches, this.#store);
+    removeUnused(this.watches, this.#options, this.#store);
   }
 }
