@@ -24,21 +24,25 @@ type Subscriber interface {
 
 // reader is the live half of a Connection; nil in a handmade history.
 type reader struct {
-	history  *History
-	source   Subscriber
-	sub      *log.Subscription
-	batch    log.Batch
-	state    State
-	lead     lead
-	joined   bool // an event other than a status was received
-	caughtUp bool // it got an end_of_snapshot, or a reset
-	sent     []sentValue
-	switched bool    // it took the place of another one
-	switches bool    // it has not been reset since
-	broken   []error // impossible events, whatever the upstream did
-	heads    []head  // of the replica, as far as Look has noted them
-	forgets  bool    // of a remote subscriber: the replica may remember less than it seems
-	behind   uint64  // of a remote subscriber: the revision of the replica when it connected; all that it receives may have been on its way since
+	history    *History
+	source     Subscriber
+	sub        *log.Subscription
+	batch      log.Batch
+	state      State
+	lead       lead
+	joined     bool // an event other than a status was received
+	caughtUp   bool // it got an end_of_snapshot, or a reset
+	sent       []sentValue
+	switched   bool        // it took the place of another one
+	switches   bool        // it has not been reset since
+	moving     *windowMove // the subscriber still has another window; nil: it does not
+	moved      uint64      // the number of the move with which it began, until the subscriber is told; 0: there is none
+	gone       []left      // with that move
+	difference bool        // it was sent the difference of two windows
+	broken     []error     // impossible events, whatever the upstream did
+	heads      []head      // of the replica, as far as Look has noted them
+	forgets    bool        // of a remote subscriber: the replica may remember less than it seems
+	behind     uint64      // of a remote subscriber: the revision of the replica when it connected; all that it receives may have been on its way since
 }
 
 // sentValue remembers bytes that must never change.
@@ -290,6 +294,9 @@ func (c *Connection) record(f *Flush) {
 	if c.history.Groups {
 		f.withoutRevisions()
 	}
+	if c.moving != nil {
+		c.arrive(f)
+	}
 	for i := 0; i < len(f.Events); i++ {
 		if c.switches {
 			c.checkSwitch(&f.Events[i])
@@ -302,7 +309,11 @@ func (c *Connection) record(f *Flush) {
 		}
 		c.receive(f, i)
 	}
-	if c.batch.Boundary() && !f.Cut {
+	switch {
+	case !c.batch.Boundary() || f.Cut:
+	case c.moving != nil:
+		c.broke("an id in the middle of move %d", c.moved)
+	default:
 		f.Mark = c.mark()
 	}
 	c.Flushes = append(c.Flushes, *f)
@@ -326,6 +337,7 @@ func (c *Connection) searched() []string {
 func (c *Connection) receive(f *Flush, i int) {
 	f.apply(c.state, i)
 	e := &f.Events[i]
+	c.checkMoved(e)
 	if got, known := c.state.digest(); e.Digest != "" && e.Digest != got && known && !c.Mixed && len(c.lead) == 0 { // it holds what its id says
 		c.broke("%s: the digest is %s, that of what it holds %s", describe(*e), e.Digest, got)
 	}
@@ -337,7 +349,7 @@ func (c *Connection) receive(f *Flush, i int) {
 
 // remember remembers the bytes of the i-th event, which must never change.
 func (c *Connection) remember(f *Flush, i int) {
-	if e := &f.Events[i]; e.Type == stream.Upsert {
+	if e := &f.Events[i]; e.Type == stream.Upsert && e.Resource.Value != nil { // what it has moved with was sent before
 		c.sent = append(c.sent, sentValue{value: e.Resource.Value, text: f.version(i).Value})
 	}
 }

@@ -10,11 +10,14 @@ import (
 
 var errBrokeConsistent = errors.New("broke Consistent: between reset and end_of_snapshot a subscriber receives exactly the state that the upstream had at the revision named by end_of_snapshot: no key missing, none extra, no older value, and none twice unless a status (catching_up) stands between; then the second is newer")
 
-// CheckConsistent checks each snapshot, the state after each resume, and the state wherever the
+// CheckConsistent checks each snapshot, each window after a move, the state after each resume, and the state wherever the
 // subscriber says that it is one of the upstream's.
 func CheckConsistent(h *History) error {
 	return h.each(errBrokeConsistent, func(c *Connection) error {
 		seen := sent{}
+		if err := h.leftView(c); err != nil {
+			return err
+		}
 		return c.walk(func(s *step) error {
 			if s.event == nil {
 				return h.saidConsistent(c, s)

@@ -41,6 +41,9 @@ func (c *Connection) Receive(r Received) {
 	if c.forgets {
 		f.Horizon = math.MaxUint64
 	}
+	if c.moving != nil {
+		c.arrive(&f)
+	}
 	for i := range f.Events {
 		c.receive(&f, i)
 	}

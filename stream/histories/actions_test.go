@@ -38,6 +38,7 @@ var actions = []func(*world) error{
 	(*world).lieToAll, (*world).changeRules,
 	(*world).away, (*world).away, (*world).crash, (*world).crash, (*world).failDisk,
 	(*world).betray, (*world).betray, (*world).betray, (*world).thereAndBack, (*world).pry,
+	(*world).slide, (*world).slide, (*world).slide, (*world).slideAway, (*world).slideAway, (*world).slideWire, (*world).slideWire, (*world).slideWire,
 }
 
 func (w *world) act() error {

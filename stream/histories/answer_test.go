@@ -26,23 +26,25 @@ type line struct {
 }
 
 // ask sends a request.
-func ask(url string, header map[string]string) *answer {
+func ask(url string, header map[string]string) *answer { return send(http.MethodGet, url, header) }
+
+func send(method, url string, header map[string]string) *answer {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &answer{cancel: cancel}
-	go a.read(ctx, url, header)
+	go a.read(ctx, method, url, header)
 	return a
 }
 
-func (a *answer) read(ctx context.Context, url string, header map[string]string) {
-	err := a.readAll(ctx, url, header)
+func (a *answer) read(ctx context.Context, method, url string, header map[string]string) {
+	err := a.readAll(ctx, method, url, header)
 	a.cancel()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ended = err
 }
 
-func (a *answer) readAll(ctx context.Context, url string, header map[string]string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (a *answer) readAll(ctx context.Context, method, url string, header map[string]string) error {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 type client struct {
 	world *world
 	part  *part
+	left  *part  // the window that it has until it has that to which it moves, its part; nil: it moves to none
+	moves uint64 // how often it moved its window
 	name  string
 	slow  bool
 	rate  int64 // that it must take; 0: any
@@ -33,6 +35,7 @@ func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 // dial connects from an id, with the state held at that id or, after the client's
 // last connection, the state that it holds.
 func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
+	c.comeBack()
 	c.at, c.last, c.held = n, from, nil
 	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Slow: c.slow, From: from, Mixed: n.mixed(), OfView: n.narrow, MinRate: c.rate, Verify: c.verifies, Interval: c.interval}
 	if held != nil {
@@ -42,6 +45,14 @@ func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	if !c.slow {
 		c.drain()
 	}
+}
+
+// comeBack decides which window a client wants that was cut off in the middle of a move.
+func (c *client) comeBack() {
+	if c.left != nil && c.world.rarely(3) {
+		c.part = c.left
+	}
+	c.left = nil
 }
 
 // dialSlowly connects from the client's position, and reads nothing yet.
@@ -97,6 +108,9 @@ func (c *client) step() bool {
 // note keeps the ids of the connection.
 func (c *client) note() {
 	c.world.serves(c.at)
+	if !c.conn.Moving() {
+		c.left = nil
+	}
 	for _, m := range c.conn.Marks() {
 		c.last = m
 		c.part.give(m)

@@ -139,7 +139,7 @@ func (w *world) detour() error {
 // first is a group, which may be in the middle of what it is sent.
 func (w *world) fork() error {
 	c := w.client()
-	if c == nil || !c.up() || len(w.clients) >= 8 {
+	if c == nil || !c.up() || c.conn.Moving() || len(w.clients) >= 8 {
 		return nil
 	}
 	f := *c

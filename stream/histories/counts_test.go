@@ -65,6 +65,9 @@ func countEvents(c *streamtest.Connection) {
 	if c.From != nil && !c.From.Exact() {
 		reached.add(1, "subscriptions with more than the state of their id")
 	}
+	if c.Difference() {
+		reached.add(1, "moves of windows")
+	}
 	for _, f := range c.Flushes {
 		if f.Cut {
 			reached.add(1, "flushes cut")

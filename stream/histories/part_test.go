@@ -19,6 +19,7 @@ type part struct {
 	sorting    *streamtest.Sorting // of a window; nil: it is none
 	grouping   *view.Grouping      // of counts; nil: they are resources
 	count      func(map[string]stream.Resource) map[string]string
+	windowOf   int   // of windowCases, if it has a sorting
 	within     *part // what it is a view of, if not of the watch: what narrow nodes have
 	history    *streamtest.History
 	ids        []*streamtest.Mark // every id that was issued
@@ -144,7 +145,7 @@ func (w *world) aPart() *part {
 	case !w.shape.views:
 		return w.parts[0]
 	case w.shape.windows && (*windows || w.rarely(4)):
-		return oneOf(w.choices, append(w.windows, w.counts...)...)
+		return oneOf(w.choices, slices.Concat(w.windows[:len(windowCases)], w.counts)...)
 	}
 	if w.shape.narrow && w.rarely(2) {
 		return oneOf(w.choices, w.parts[len(definitions):]...)

@@ -3,6 +3,10 @@ package histories
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing/synctest"
 
 	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
@@ -36,20 +40,108 @@ func memberN(r stream.Resource) int {
 	return value.N
 }
 
-// newWindows returns the windows of the watch.
-func newWindows(newHistory func() *streamtest.History) (parts []*part) {
-	for _, c := range windowCases {
-		p := &part{name: "window " + c.params.Prefix + c.params.Filter + " by " + c.params.Order, history: newHistory(), seen: map[given]bool{}}
-		p.history.Window, p.sorting = true, &streamtest.Sorting{Compare: c.compare}
+// newWindows returns the windows of the watch with which clients begin.
+func (w *world) newWindows() (parts []*part) {
+	for i, c := range windowCases {
+		var after *stream.Resource
 		if c.after != "" {
-			d := parsed(c.params)
-			after := stream.Resource{Key: c.after, Value: []byte("{}")}
-			c.params.After, p.sorting.After = d.Cursor(string(d.AppendSortKey(nil, after))+after.Key), &after
+			after = &stream.Resource{Key: c.after, Value: []byte("{}")}
 		}
-		p.params, p.definition = c.params, parsed(c.params)
+		p := w.newWindow(i, c.params, after)
+		p.name = "window " + c.params.Prefix + c.params.Filter + " by " + c.params.Order
 		parts = append(parts, p)
 	}
 	return parts
+}
+
+// newWindow returns a window of a case, with another place.
+func (w *world) newWindow(of int, params view.Params, after *stream.Resource) *part {
+	p := &part{history: w.newHistory(), seen: map[given]bool{}, windowOf: of}
+	p.history.Window, p.sorting = true, &streamtest.Sorting{Compare: windowCases[of].compare, After: after}
+	if after != nil {
+		d := parsed(params)
+		params.After = d.Cursor(string(d.AppendSortKey(nil, *after)) + after.Key)
+	}
+	p.params, p.definition = params, parsed(params)
+	p.name = fmt.Sprintf("window %s%s by %s, %s after %s%s", params.Prefix, params.Filter, params.Order, params.Limit, params.Offset, params.After)
+	return p
+}
+
+// anotherWindow draws a window of the same order, which may be the same.
+func (w *world) anotherWindow(p *part) *part {
+	params := windowCases[p.windowOf].params
+	params.Offset, params.Limit = strconv.Itoa(w.pick(5)), strconv.Itoa(1+w.pick(4))
+	var after *stream.Resource
+	if w.rarely(3) {
+		params.Offset = ""
+		after = &stream.Resource{Key: keys[w.pick(len(keys))], Value: []byte("{}")}
+		if params.Order != "third" {
+			after.Value = fmt.Appendf(nil, `{"n":%d}`, w.pick(w.values+2))
+		}
+	}
+	next := w.newWindow(p.windowOf, params, after)
+	for _, known := range w.windows {
+		if known.definition.ID() == next.definition.ID() {
+			return known
+		}
+	}
+	w.windows = append(w.windows, next)
+	return next
+}
+
+// names reports whether positions of the part have an epoch, of those that nodes have served.
+func (w *world) names(p *part, epoch string) bool {
+	return slices.ContainsFunc(w.served, func(served string) bool { return stream.CanonicalEpoch(p.definition.Epoch(served)) == epoch })
+}
+
+// slide makes the window of a client another one, while its stream goes on.
+func (w *world) slide() error {
+	c := w.client()
+	if c == nil || !c.up() || c.part.sorting == nil || !c.conn.CanMove() {
+		return nil
+	}
+	to := w.anotherWindow(c.part)
+	c.note()
+	c.moves++
+	c.left = c.part
+	c.conn = c.conn.Move(to.history, to.of(c.at), c.moves)
+	c.part = to
+	w.say("%s moves to %s", c.name, to.name)
+	if !c.slow || w.rarely(2) {
+		return nil
+	}
+	c.step()
+	return nil
+}
+
+// slideAway lets a client be cut off in a move, and come back.
+func (w *world) slideAway() error {
+	c := w.client()
+	if c == nil || !c.up() || c.part.sorting == nil {
+		return nil
+	}
+	w.root().endpoint.Catch(-1)
+	w.settle()
+	c.drain()
+	slow := c.slow
+	c.slow = true // it reads the move in parts
+	err := w.slide()
+	if err == nil && w.rarely(3) {
+		err = w.commit()
+		w.root().endpoint.Catch(-1)
+		synctest.Wait()
+	}
+	c.slow = slow
+	if err != nil || !c.up() {
+		return err
+	}
+	after := w.pick(5)
+	w.say("%s is cut off at %s after %d events of a move", c.name, c.at.name, after)
+	c.cut(after)
+	n := w.nodeOf(c.part)
+	w.say("%s resumes at %s from %s", c.name, n.name, idText(c.last))
+	c.dial(n, c.last, c.held)
+	return nil
 }
 
 func parsed(p view.Params) *view.Definition {

@@ -27,6 +27,7 @@ type wire struct {
 
 	at     *node
 	answer *answer // nil: there is no request
+	slides         // of its window
 }
 
 // follow is what a wire client has of one watch.
@@ -95,6 +96,7 @@ func (c *wire) dial(n *node) error {
 			q.Set("after", from)
 		}
 	}
+	c.comeBack()
 	for _, f := range c.follows {
 		f.begin(c, n)
 	}
@@ -132,8 +134,11 @@ func (c *wire) hangUp() {
 	c.answer.cancel()
 	c.answer = nil
 	c.link.cut()
+	c.endSlide()
 	for _, f := range c.follows {
-		f.cutOff()
+		if len(c.to) == 0 { // what is of a move is of no use
+			f.cutOff()
+		}
 		f.end()
 	}
 }
@@ -152,6 +157,9 @@ func (c *wire) collect() error {
 	}
 	if c.polls {
 		return c.collectPoll()
+	}
+	if waits, err := c.slid(); waits || err != nil {
+		return err
 	}
 	lines, status, ended := c.answer.take()
 	for _, l := range lines {
@@ -183,6 +191,7 @@ func (c *wire) receive(l line) error {
 	}
 	switch e.Type {
 	case "hello":
+		c.stream = e.Stream
 		for _, f := range c.follows {
 			_ = f.replica.Apply(e.Event)
 		}
@@ -235,6 +244,9 @@ func (c *wire) position(id string) error {
 
 // receive adds what came up to an id.
 func (f *follow) receive(c *wire, p stream.Position, says bool) {
+	if says {
+		c.arrive(f, p)
+	}
 	r := streamtest.Received{At: f.at, Events: f.pending, Position: &p}
 	if says {
 		r.Consistent = !f.replica.Progress().Pending
@@ -248,7 +260,7 @@ func (f *follow) receive(c *wire, p stream.Position, says bool) {
 	f.pending = nil
 	// What comes before a reset may be of another order than the id.
 	for i, e := range r.Events {
-		if e.Type == stream.Reset && i > 0 {
+		if e.Type == stream.Reset && i > 0 && !f.conn.Moving() {
 			f.conn.Receive(streamtest.Received{At: f.at, Events: r.Events[:i:i], More: true})
 			r.Events = r.Events[i:]
 			break
@@ -322,7 +334,7 @@ func (e *wireEvent) event() (stream.Event, error) {
 	out := stream.Event{
 		Type: eventTypes[string(e.Type)], Watch: e.Watch, Reason: string(e.Reason), Since: e.Since,
 		Count: e.Count, Resumed: e.Resumed, Skipped: e.Skipped,
-		Window: e.Total != nil, Before: e.Before, Next: e.Next, Left: e.Left,
+		Move: e.Move, Digest: e.Digest, Window: e.Total != nil, Before: e.Before, Next: e.Next, Left: e.Left,
 	}
 	if e.Total != nil {
 		out.Total = *e.Total

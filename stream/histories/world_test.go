@@ -41,7 +41,8 @@ type world struct {
 	shape      shape
 	upstream   *streamtest.Upstream
 	parts      []*part // all of the watch, then views of it
-	windows    []*part
+	windows    []*part // those with which clients begin, and then those to which they move
+	newHistory func() *streamtest.History
 	counts     []*part
 	roots      []*node
 	nodes      []*node // the roots, then the nodes behind them
@@ -134,9 +135,9 @@ func newWorld(c *choices) *world {
 			DeletesUnnumbered: s.deletes != streamtest.OwnRevision,
 		}
 	}
-	w := &world{choices: c, shape: s, upstream: u, besides: other, beside: beside, began: time.Now(), parts: newParts(newHistory)}
+	w := &world{choices: c, shape: s, upstream: u, besides: other, beside: beside, began: time.Now(), newHistory: newHistory, parts: newParts(newHistory)}
 	if s.windows {
-		w.windows = newWindows(newHistory)
+		w.windows = w.newWindows()
 	}
 	if s.windows && s.deletes == streamtest.OwnRevision {
 		w.counts = newCounts(newHistory)
