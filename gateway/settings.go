@@ -81,7 +81,7 @@ func (g *settings) introspectionDeps() introspection.Deps {
 	}
 }
 
-// refuseList counts a list whose view was not opened, and returns the answer.
+// refuseList counts a list, or a move of a window, whose view was not opened, and returns the answer.
 func (g *settings) refuseList(why *limits.Refusal) *problem.Problem {
 	g.metrics.ListRefused(why.Reason)
 	return why.Problem(2 * g.deps.RetryHint())

@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // moving is a gateway with a watch of ten resources, k0 to k9, whose n are 0 to 9.
@@ -175,6 +176,26 @@ func TestMoveOneOfSeveral(t *testing.T) {
 		}
 		if !strings.Contains(text, `"total":10`) {
 			t.Errorf("the beginning: %s", text)
+		}
+	})
+}
+
+// TestMoveInAWatchOverItsMemory: the move is refused as a stream is, and counted.
+func TestMoveInAWatchOverItsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		r.Add(watch.Config{Name: "a", MaxBytes: 1 << 20})
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, `{"n":1}`))
+		x := r.get("/v1/watches/a/events" + asking("order", "n", "limit", "2"))
+		settle()
+		id := idOf(t, x)
+		r.Commit("a", 2, gatewaytest.Resource("k", 2, `"`+strings.Repeat("x", 450<<10)+`"`))
+		settle()
+		if p := refusedAs(t, r.ask(id, "offset=1")); p.Status != http.StatusServiceUnavailable || !strings.Contains(p.Detail, "too large for") {
+			t.Errorf("%+v", p)
+		}
+		if n := counter(t, r.gateway, "watchtide_refusals_total", "transport", "list", "reason", "memory"); n != 1 {
+			t.Errorf("%v refusals are counted", n)
 		}
 	})
 }

@@ -39,9 +39,6 @@ var RefusalReasons = [...]Reason{
 	refusedViews, refusedClientViews, refusedViewMemory,
 }
 
-// ViewRefusals are those of views.
-var ViewRefusals = [...]Reason{refusedViews, refusedClientViews, refusedViewMemory}
-
 // OfView returns why a view of a watch was not opened for a client; nil if it was not
 // because of a limit.
 func OfView(watch string, c Client, err error) *Refusal {

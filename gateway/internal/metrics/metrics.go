@@ -35,7 +35,7 @@ type Metrics struct {
 	// Static after construction.
 	Registry  *prometheus.Registry
 	Transport map[string]*transportMetrics
-	lists     map[limits.Reason]prometheus.Counter // refusals of lists
+	lists     map[limits.Reason]prometheus.Counter // refusals of lists, and of moves of windows
 
 	Resumes   *prometheus.CounterVec // transport, outcome
 	snapshots prometheus.Histogram
@@ -147,7 +147,7 @@ func (m *Metrics) makeTransports() {
 	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
 	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended on purpose, or refused because of overload.", "transport", "reason")
 	refusals := counterVec("refusals_total",
-		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), principal (too many of one principal), memory (the watch is over its ceiling), connections (too many connections in all), template (too many watches of one template), client_template (too many of them for one client), rights (a cluster has not said what the client may read), views (too many views in all), client_views (too many of one address), view_memory (the views are over their memory). The transport list stands for lists of a view that was not opened.",
+		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), principal (too many of one principal), memory (the watch is over its ceiling), connections (too many connections in all), template (too many watches of one template), client_template (too many of them for one client), rights (a cluster has not said what the client may read), views (too many views in all), client_views (too many of one address), view_memory (the views are over their memory). The transport list stands for lists, and for moves of windows, of a view that was not opened.",
 		"transport", "reason")
 	m.Registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes, refusals)
 	for _, name := range transports {
@@ -171,8 +171,8 @@ func (m *Metrics) makeTransports() {
 		}
 		m.Transport[name] = t
 	}
-	m.lists = make(map[limits.Reason]prometheus.Counter, len(limits.ViewRefusals))
-	for _, reason := range limits.ViewRefusals {
+	m.lists = make(map[limits.Reason]prometheus.Counter, len(limits.RefusalReasons))
+	for _, reason := range limits.RefusalReasons {
 		m.lists[reason] = refusals.WithLabelValues("list", string(reason))
 	}
 }
@@ -235,7 +235,7 @@ func (m *Metrics) Refused(transport string, why *limits.Refusal) {
 	m.Goodbye(transport, why.Goodbye())
 }
 
-// ListRefused counts a list whose view was not opened.
+// ListRefused counts a list, or a move of a window, whose view was not opened.
 func (m *Metrics) ListRefused(reason limits.Reason) { m.lists[reason].Inc() }
 
 // TimeToEndOfSnapshot observes the time from a stream's start to its first
