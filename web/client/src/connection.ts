@@ -185,8 +185,9 @@ export class Connection {
       const headers = await this.#authorized();
       if (this.#suspended) stream.cut(this.#suspended);
       this.#rate = this.#withoutRate ? undefined : this.#control.rate;
-      const query = this.stores.request(this.#rate) + (digests ? `&digest=1${this.stores.verifiable ? '&resume=digest' : ''}` : '');
-      return await stream.run({ url: `${url}?${query}`, lastEventId: this.stores.position, headers, credentials });
+      const verified = digests ? `&digest=1${this.stores.verifiable ? '&resume=digest' : ''}` : '';
+      const current = () => `${url}?${this.stores.request(this.#rate)}${verified}`;
+      return await stream.run({ url: current(), current, lastEventId: this.stores.position, headers, credentials });
     } catch (error) {
       // thrown by getToken
       return { error, aliveAt: Date.now() };

@@ -1,4 +1,4 @@
-import type { Receiver, StreamRequest, Transport } from './transport.js';
+import type { AnswerRequest, Receiver, StreamRequest, Transport } from './transport.js';
 
 /** A transport that can be given up. */
 export type ClosableTransport = Transport & { close?(): void };
@@ -50,6 +50,10 @@ export class FallbackTransport implements Transport {
 
   hold(): () => void {
     return this.#transport.hold?.() ?? (() => {});
+  }
+
+  post(request: AnswerRequest): Promise<Response> {
+    return this.#transport.post!(request);
   }
 
   hurry(): void {

@@ -103,6 +103,16 @@ export class Hub {
     return shared;
   }
 
+  /** @internal */
+  moved(shared: SharedWatch, spec: SharedSpec): SharedWatch {
+    const { query } = canonical(spec);
+    if (!shared.alone || this.#shared.get(query)?.idle === false) return this.follow(spec);
+    this.#shared.delete(canonical(shared.spec).query);
+    shared.move(spec);
+    this.#shared.set(query, shared);
+    return shared;
+  }
+
   #forget(): void {
     for (const [query, { idle }] of this.#shared) {
       if (this.#shared.size < maxShared) return;

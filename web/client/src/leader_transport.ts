@@ -2,7 +2,7 @@ import type { Hub } from './hub.js';
 import { type Announcement, Leader } from './leader.js';
 import { LeaderElection } from './leader_election.js';
 import { sharedTransport } from './port_transport.js';
-import type { Receiver, StreamRequest, Transport } from './transport.js';
+import type { AnswerRequest, Receiver, StreamRequest, Transport } from './transport.js';
 import { uniqueId } from './unique_id.js';
 
 // A stream that ends is often followed by another one, for other watches for
@@ -59,6 +59,10 @@ export class LeaderTransport implements Transport {
     this.#reads++;
     clearTimeout(this.#closing);
     return () => this.#release();
+  }
+
+  post(request: AnswerRequest): Promise<Response> {
+    return this.#open().transport.post!(request).finally(() => this.#release());
   }
 
   hurry(): void {

@@ -5,7 +5,7 @@ import type { Problem } from './protocol.js';
  * The version of these messages. After an upgrade of the page, an old tab may keep
  * the old worker alive: a new tab then uses another transport.
  */
-export const dialect = 4;
+export const dialect = 5;
 
 /** Carries messages between tabs and a hub: a MessagePort, or a BroadcastChannel of the two. */
 export interface Port {
@@ -24,12 +24,14 @@ export type TabMessage = {
   | { readonly query: string; readonly lastEventId: string; readonly tag?: string; readonly snapshots?: readonly RawSnapshot[] }
   /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. `hurry`: an attempt to connect is more likely to succeed now. */
   | { readonly say: 'more' | 'alive' | 'end' | 'hurry' }
+  /** Moves a window: `watch=a&limit=50&offset=…`. */
+  | { readonly move: string }
 );
 
 /**
  * From the hub to a tab: that it serves this port from now on, and under which name.
  * Or about one stream: events that are complete up to the id, the reason why there
- * are none, or, as the answer to `alive`, nothing.
+ * are none, the answer to `move`, or, as the answer to `alive`, nothing.
  */
 export type HubMessage =
   | { readonly hub: string; readonly dialect: number }
@@ -37,6 +39,8 @@ export type HubMessage =
       readonly stream: number;
       readonly events?: readonly string[];
       readonly id?: string;
+      /** The number of a move: the answer to each `move`, in their order. 0: it cannot be moved. */
+      readonly moved?: number;
       readonly refused?: {
         readonly status: number;
         readonly problem: Problem | undefined;

@@ -33,6 +33,11 @@ export function sharedTransport(port: Port, onUnresponsive: () => void = () => {
   port.start?.();
   return {
     hearsHeartbeat: true,
+    post: ({ url }) => {
+      const [, stream, query] = /\/streams\/(\d+)\/window\?(.*)$/.exec(url) ?? [];
+      const reader = [...readers].find((one) => one.stream === Number(stream));
+      return reader ? reader.move(query!) : Promise.resolve(moved(0)); // another hub has taken over
+    },
     hurry: () => readers.forEach((reader) => reader.say('hurry')),
     async read(request, receiver) {
       const reader = new Reader(port, request, receiver, onUnresponsive, tag);
@@ -43,12 +48,17 @@ export function sharedTransport(port: Port, onUnresponsive: () => void = () => {
   };
 }
 
+// As a gateway answers.
+const moved = (move: number) => new Response(JSON.stringify({ move }), { status: move ? 200 : 404 });
+
 /** One stream of a tab, until the tab ends it, or the hub refuses it. */
 class Reader {
   readonly ended: Promise<never>;
   readonly #reject: (reason: unknown) => void;
   readonly #timer: ReturnType<typeof setInterval>;
-  #stream = 0;
+  /** The number of its newest request; 0: it has ended. */
+  stream = 0;
+  #moves: Array<(answer: Response) => void> = []; // those that wait for an answer
   #id: string;
   #unanswered = 0;
 
@@ -74,9 +84,10 @@ class Reader {
   // for this stream.
   request(stream: number): void {
     this.say('end');
-    this.#stream = stream;
+    this.stream = stream;
+    this.#moves = [];
     this.receiver.alive();
-    const { url } = this.streamRequest;
+    const url = this.streamRequest.current?.() ?? this.streamRequest.url;
     const query = url.slice(url.indexOf('?') + 1);
     this.#post({ stream, query, lastEventId: this.#id, snapshots: this.#snapshots, ...(this.tag !== undefined && { tag: this.tag }) });
   }
@@ -88,7 +99,7 @@ class Reader {
   }
 
   readonly #receive = ({ data }: MessageEvent<HubMessage>): void => {
-    if (!('stream' in data) || data.stream !== this.#stream) return;
+    if (!('stream' in data) || data.stream !== this.stream) return;
     this.#unanswered = 0;
     this.receiver.alive();
     try {
@@ -99,7 +110,14 @@ class Reader {
     }
   };
 
-  #take({ events, id, refused }: Extract<HubMessage, { stream: number }>): void {
+  /** Moves a window. If another hub takes over, there is no answer: it is told where the window is to be. */
+  move(query: string): Promise<Response> {
+    this.#post({ stream: this.stream, move: query });
+    return new Promise((resolve) => this.#moves.push(resolve));
+  }
+
+  #take({ events, id, moved: move, refused }: Extract<HubMessage, { stream: number }>): void {
+    if (move !== undefined) return this.#moves.shift()?.(moved(move));
     if (refused) return this.#end(new RefusedError(refused.status, refused.problem, undefined, refused.reason, refused.final));
     if (!events) return;
     for (const event of events) this.receiver.event(event);
@@ -117,12 +135,12 @@ class Reader {
     clearInterval(this.#timer);
     this.port.removeEventListener('message', this.#receive);
     this.say('end');
-    this.#stream = 0;
+    this.stream = 0;
     this.#reject(reason);
   }
 
   say(say: 'more' | 'alive' | 'end' | 'hurry'): void {
-    if (this.#stream) this.#post({ stream: this.#stream, say });
+    if (this.stream) this.#post({ stream: this.stream, say });
   }
 
   #post(message: TabMessage): void {

@@ -2,7 +2,7 @@ import { RefusedError } from './errors.js';
 import type { InitialSnapshots } from './initial_snapshots.js';
 import { anotherUser, bearer, findSession } from './session.js';
 import { limited } from './time_limit.js';
-import type { Receiver, StreamRequest, Transport } from './transport.js';
+import type { AnswerRequest, Receiver, StreamRequest, Transport } from './transport.js';
 import type { WatchOptions } from './watch.js';
 
 export type PrincipalOptions = Pick<WatchOptions, 'getToken' | 'headers' | 'credentials'> & { readonly tag?: string | null };
@@ -34,6 +34,10 @@ export class PrincipalTransport implements Transport {
     } finally {
       release?.();
     }
+  }
+
+  post(request: AnswerRequest): Promise<Response> {
+    return this.#shared!.transport.post!(request); // there is one, since it is about a stream
   }
 
   hurry(): void {

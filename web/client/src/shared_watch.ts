@@ -1,4 +1,5 @@
 import type { RawSnapshot } from './initial_snapshots.js';
+import { Mover } from './mover.js';
 import type { Changes } from './replica.js';
 import type { Definition, WatchSpec } from './spec.js';
 import type { Store } from './store.js';
@@ -39,11 +40,14 @@ export class SharedWatch {
   #forgotten = 0; // changes up to this one may be missing from the log
   #prefix: string | undefined;
   #narrowing: ReturnType<typeof setTimeout> | undefined;
+  #mover: Mover | undefined; // of a window that was moved
+  #untold = false; // the listeners have not been called since
   #store: WeakRef<Store<string>> | undefined; // while idle, the connection may drop it
 
   constructor(
     private readonly tide: RawWatches,
-    readonly spec: SharedSpec,
+    /** Of a window that moves: where it is to be. */
+    public spec: SharedSpec,
   ) {}
 
   get view(): View<string> {
@@ -53,6 +57,30 @@ export class SharedWatch {
   /** Closed for good: following the watch again requires a new instance. */
   get closed(): boolean {
     return this.#store?.deref()?.view.state === 'closed'; // while idle, it may be gone
+  }
+
+  /** What it has is that of the window from before a move. */
+  get moving(): boolean {
+    return this.#mover?.moving ?? false;
+  }
+
+  /** One stream is subscribed to it. */
+  get alone(): boolean {
+    return this.#listeners.size === 1;
+  }
+
+  /** Moves the window that it follows. The listeners are called when it has moved, too. */
+  move(spec: SharedSpec): void {
+    this.#mover ??= new Mover(this.tide as unknown as Watches, this.#store!.deref() as Store, () => this.#moved());
+    this.spec = spec;
+    this.#untold = true;
+    this.#mover.move(spec);
+  }
+
+  #moved(): void {
+    if (!this.#untold || this.moving) return;
+    this.#untold = false;
+    for (const listener of this.#listeners.keys()) listener({ replaced: false, keys: new Set() });
   }
 
   /** No stream is subscribed to it. */
@@ -71,14 +99,22 @@ export class SharedWatch {
     if (wide !== this.#prefix && !this.idle) this.tide.remove(this.#followed);
     this.#prefix = wide;
     const initial = wide === prefix ? snapshot : undefined;
-    this.#setStore(this.tide.add({ ...this.#followed, initial, first }));
+    if (!this.#mover) this.#setStore(this.tide.add({ ...this.#followed, initial, first })); // or else it is not found on its way
     this.#listeners.set(listener, prefix);
     this.#narrowLater();
     return () => {
       if (!this.#listeners.delete(listener)) return;
-      if (this.idle) this.tide.remove(this.#followed);
+      if (this.idle) this.#rest();
       this.#narrowLater();
     };
+  }
+
+  #rest(): void {
+    this.#mover?.end();
+    this.#mover = undefined;
+    const { watch } = this.spec;
+    const store = this.#store!.deref() as Store;
+    this.tide.connectionOf(store)?.remove(watch);
   }
 
   // Each change of what is followed costs a snapshot: tabs may come back, or others may leave too.

@@ -18,7 +18,12 @@ export interface SubscriptionStart {
 /** One watch of a stream to a tab: what the tab has received of it, and what it has not. */
 export class Subscription {
   readonly mode: 'snapshot' | 'resume';
-  readonly unsubscribe: () => void;
+  /** What it follows. A window that has moved may be another one. */
+  shared: SharedWatch;
+  #unsubscribe: () => void;
+  #next: { readonly shared: SharedWatch; readonly unsubscribe: () => void } | undefined; // where a window moves, until that is there
+  #move = 0; // the number of the newest move, until the tab has been told that it is done
+  #waits: boolean; // it is of a window that others have moved, and which is not there yet
   private readonly prefix: string;
   /** The position of the tab after the last events; empty before the first snapshot. */
   position = '';
@@ -30,22 +35,62 @@ export class Subscription {
   #sent: Pick<View, 'state' | 'since' | 'reason' | 'revision' | 'verifiedAt' | 'place'> | undefined;
 
   constructor(
-    readonly shared: SharedWatch,
+    shared: SharedWatch,
     { prefix, lastEventId, snapshot, first }: SubscriptionStart,
-    onChange: () => void,
+    private readonly onChange: () => void,
   ) {
+    this.shared = shared;
     this.prefix = prefix;
-    const listener = (changes: Changes) => {
-      this.#add(changes);
-      onChange();
-    };
-    this.unsubscribe = shared.subscribe(prefix, listener, { snapshot, first });
+    this.#waits = shared.moving;
+    this.#unsubscribe = shared.subscribe(prefix, (changes) => this.#add(shared, changes), { snapshot, first });
     this.#first = keysOf(first);
     const keys = snapshot && shared.isAt(snapshot.position) ? new Set<string>() : shared.since(lastEventId, prefix);
     this.mode = keys ? 'resume' : 'snapshot';
     this.#snapshotDue = !keys;
     this.#resumeEndDue = keys !== undefined;
     this.#changed = keys ?? new Set();
+  }
+
+  unsubscribe(): void {
+    this.#next?.unsubscribe();
+    this.#unsubscribe();
+  }
+
+  /** Moves a window: the tab is sent what differs, when all of it is there, with the number of the move. */
+  move(to: SharedWatch, number: number): void {
+    this.#move = number;
+    if (to === this.#next?.shared) return;
+    this.#next?.unsubscribe();
+    this.#next = undefined;
+    if (to === this.shared) return this.onChange();
+    this.#next = { shared: to, unsubscribe: to.subscribe(this.prefix, (changes) => this.#add(to, changes)) };
+    this.#arrive();
+  }
+
+  #arrive(): void {
+    const { shared, unsubscribe } = this.#next!;
+    const worse = this.shared.view.state === 'in_sync' && shared.view.state !== 'in_sync'; // it has what it had some time ago
+    if (!shared.closed && (shared.view.revision === '' || shared.moving || worse)) return;
+    const [before, after] = [this.shared.view.resources, shared.view.resources];
+    for (const key of [...before.keys(), ...after.keys()]) {
+      if (before.get(key)?.value !== after.get(key)?.value) this.#changed.add(key);
+    }
+    this.#unsubscribe();
+    this.#unsubscribe = unsubscribe;
+    this.shared = shared;
+    this.#next = undefined;
+    this.onChange();
+  }
+
+  // The tab is to be told of a move.
+  get #moved(): boolean {
+    return this.#move > 0 && !this.#next && !this.shared.moving;
+  }
+
+  // Nothing can be sent: what is there is another window.
+  get #waiting(): boolean {
+    this.#waits &&= this.shared.moving;
+    return this.#waits;
   }
 
   get watch(): string {
@@ -69,7 +114,7 @@ export class Subscription {
 
   /** There is a snapshot to send. */
   get hasSnapshot(): boolean {
-    return this.#snapshotDue && this.shared.view.revision !== '';
+    return this.#snapshotDue && this.shared.view.revision !== '' && !this.#waiting;
   }
 
   // The resources that are to come first are there, and nothing else yet.
@@ -90,6 +135,7 @@ export class Subscription {
       this.hasSnapshot ||
       this.#hasFirst ||
       this.#resumeEndDue ||
+      this.#moved ||
       !sent ||
       freshness.some((field) => sent[field] !== this.shared.view[field])
     );
@@ -102,20 +148,24 @@ export class Subscription {
       ? this.#snapshot(view)
       : this.#hasFirst
         ? this.#beginning(view)
-        : this.#snapshotDue
+        : this.#snapshotDue || this.#waiting
           ? []
           : this.#changes(view);
     const { state, since, reason, revision, verifiedAt, place } = view;
     const sent = this.#sent;
     if (!sent || told.some((field) => sent[field] !== view[field])) lines.push(statusLine(this.watch, view));
     this.#sent = { state, since, reason, revision, ...(verifiedAt && { verifiedAt }), ...(place && { place }) };
-    this.position = this.#snapshotDue ? '' : this.shared.position(this.prefix);
+    this.position = this.#snapshotDue || this.#waiting ? '' : this.shared.position(this.prefix);
     return lines;
   }
 
-  #add(changes: Changes): void {
-    this.#snapshotDue ||= changes.replaced;
-    for (const key of changes.keys) this.#changed.add(key);
+  #add(shared: SharedWatch, changes: Changes): void {
+    if (shared === this.shared) {
+      this.#snapshotDue ||= changes.replaced;
+      for (const key of changes.keys) this.#changed.add(key);
+      this.onChange();
+    }
+    if (this.#next) this.#arrive();
   }
 
   #beginning({ first }: View<string>): string[] {
@@ -130,7 +180,7 @@ export class Subscription {
     const lines = [line<ResetEvent>({ type: 'reset', watch: this.watch, reason: 'initial' })];
     for (const [key, { value }] of resources) if (this.#includes(key)) lines.push(value);
     lines.push(
-      line<EndOfSnapshotEvent>({ type: 'end_of_snapshot', watch: this.watch, revision, count: lines.length - 1, ...saidOf(place) }),
+      line<EndOfSnapshotEvent>({ type: 'end_of_snapshot', watch: this.watch, revision, count: lines.length - 1, ...this.#said(place) }),
     );
     return lines;
   }
@@ -151,13 +201,20 @@ export class Subscription {
           revision,
           count: this.#count(resources),
           resumed: true,
-          ...saidOf(place),
+          ...this.#said(place),
         }),
       );
-    else if (lines.length > 0 || revision !== this.#sent?.revision || place !== this.#sent.place)
-      lines.push(line<BookmarkEvent>({ type: 'bookmark', watch, revision, ...saidOf(place) }));
+    else if (lines.length > 0 || revision !== this.#sent?.revision || place !== this.#sent.place || this.#moved)
+      lines.push(line<BookmarkEvent>({ type: 'bookmark', watch, revision, ...this.#said(place) }));
     this.#resumeEndDue = false;
     return lines;
+  }
+
+  // Without a next, nothing comes after the window.
+  #said(place: Place | undefined) {
+    const move = this.#moved && { move: this.#move };
+    if (move) this.#move = 0;
+    return place && { total: place.total, before: place.before, ...(place.next && { next: place.next }), ...move };
   }
 
   #count(resources: View['resources']): number {
@@ -168,9 +225,6 @@ export class Subscription {
     return this.prefix === '' || hasPrefix(key, this.prefix);
   }
 }
-
-// Without a next, nothing comes after the window.
-const saidOf = (place: Place | undefined) => place && { total: place.total, before: place.before, ...(place.next && { next: place.next }) };
 
 const freshness = ['state', 'since', 'reason'] as const;
 const told = [...freshness, 'verifiedAt'] as const;

@@ -45,6 +45,7 @@ export class Tab {
     const { stream } = data;
     this.#alive();
     if ('query' in data) return this.#begin(data);
+    if ('move' in data) return this.#post({ stream, moved: this.#streams.get(stream)?.move(data.move) ?? 0 });
     if (data.say === 'more') return this.#streams.get(stream)?.acknowledged();
     if (data.say === 'end') return this.#end(stream);
     if (data.say === 'hurry') return this.hub.hurry();
@@ -53,7 +54,7 @@ export class Tab {
   };
 
   #begin({ stream, ...begin }: Extract<TabMessage, { query: string }>): void {
-    const begun = new TabStream(this.hub.of(begin.tag), begin, (message) => this.#post({ stream, ...message }));
+    const begun = new TabStream(this.hub.of(begin.tag), `${stream}`, begin, (message) => this.#post({ stream, ...message }));
     this.#streams.set(stream, begun);
   }
 

@@ -20,6 +20,8 @@ type Message = Omit<Extract<HubMessage, { stream: number }>, 'stream'>;
 /** What a stream of a tab needs of the hub of its principal. */
 export interface StreamHub {
   follow(spec: SharedSpec): SharedWatch;
+  /** Returns what follows a window that a stream moves: what it has followed so far, which moves, unless other streams follow it too. */
+  moved(shared: SharedWatch, spec: SharedSpec): SharedWatch;
   refused(shared: SharedWatch, error: RefusedError): void;
 }
 
@@ -39,6 +41,7 @@ export class TabStream {
   #ready = true; // the tab has acknowledged all messages
   #quiet: boolean; // the hub's initial states are not sent
   #scheduled = false;
+  #moves = 0; // of windows
   readonly #intervalMs: number; // between changes of resources
   #filledAt = -Infinity; // when there was something to send
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,6 +49,7 @@ export class TabStream {
 
   constructor(
     private readonly hub: StreamHub,
+    name: string,
     { query, lastEventId, snapshots = [] }: TabRequest,
     private readonly post: (message: Message) => void,
   ) {
@@ -59,7 +63,7 @@ export class TabStream {
       return new Subscription(hub.follow(spec), { prefix, lastEventId, snapshot, first }, () => this.#schedule());
     });
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));
-    this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];
+    this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, stream: name, watches } satisfies HelloEvent)];
     this.#quiet = lastEventId !== '';
     this.#schedule();
   }
@@ -68,6 +72,16 @@ export class TabStream {
   pinged(): void {
     this.#quiet = false;
     this.#schedule();
+  }
+
+  /** Moves a window, with the parameters of a query. Returns the number of the move; 0 if it has no such window. */
+  move(query: string): number {
+    const parameters = new URLSearchParams(query);
+    const subscription = this.#subscriptions.find(({ watch, shared }) => shared.spec.order && watch === parameters.get('watch'));
+    if (!subscription) return 0;
+    const place = Object.fromEntries(['limit', 'offset', 'after'].map((name) => [name, parameters.get(name) ?? '']));
+    subscription.move(this.hub.moved(subscription.shared, { ...subscription.shared.spec, ...place }), ++this.#moves);
+    return this.#moves;
   }
 
   /** The tab has processed the last message. */

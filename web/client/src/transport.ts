@@ -12,6 +12,8 @@ export interface StreamRequest {
   /** Further headers, `Authorization` among them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly credentials: RequestCredentials;
+  /** @internal Returns the URL by now, in which windows are where they have been moved to: for a stream that begins again. */
+  readonly current?: () => string;
   /** @internal What the stores began with, for a hub that has nothing yet. */
   readonly snapshots?: readonly RawSnapshot[];
   /** Ends the stream; the transport then no longer calls the receiver. */
