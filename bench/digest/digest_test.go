@@ -27,8 +27,8 @@ func TestQuick(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if b.Print(&out); strings.Count(out.String(), " × (") != 4 {
-		t.Errorf("%s\nwant four ratios", out.String())
+	if b.Print(&out); strings.Count(out.String(), " × (") != 6 {
+		t.Errorf("%s\nwant six ratios", out.String())
 	}
 	slices.Reverse(b.programs[:])
 	if err := b.measure(t.Context(), 300); err == nil || !strings.Contains(err.Error(), "computes digests: false, want true") {

@@ -31,6 +31,7 @@ const (
 type served struct {
 	state
 	digests bool
+	used    time.Duration  // of processor time by the last commits
 	gateway *gatewayServer // nil: the log alone
 	log     *log.Writer    // nil: the watch of the gateway
 }
@@ -94,16 +95,15 @@ func (s *served) do(what string, n int) (float64, error) {
 		used, err := process.CPU()
 		return used.Seconds(), err
 	case "commits": // as fast as they go: seconds
-		changes := s.changes(n)
-		start := time.Now()
-		err := s.commit(changes)
-		return time.Since(start).Seconds(), err
+		return s.timed(s.changes(n))
+	case "used": // of processor time by these
+		return s.used.Seconds(), nil
 	case "paced": // a hundred a second
 		return 0, s.paced(n)
 	case "first":
 		return s.firstByte(n)
 	}
-	return 0, errors.New("want cpu, commits, paced or first")
+	return 0, errors.New("want cpu, commits, used, paced or first")
 }
 
 // all returns the state.
@@ -140,6 +140,22 @@ func (s *served) commit(changes []log.Change) error {
 		}
 	}
 	return nil
+}
+
+// timed commits each change, and returns how many seconds that took.
+func (s *served) timed(changes []log.Change) (float64, error) {
+	before, err := process.CPU()
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if err := s.commit(changes); err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	after, err := process.CPU()
+	s.used = after - before
+	return took.Seconds(), err
 }
 
 func (s *served) paced(n int) error {
