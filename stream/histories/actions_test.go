@@ -38,10 +38,17 @@ var actions = []func(*world) error{
 	(*world).lieToAll, (*world).changeRules,
 	(*world).away, (*world).away, (*world).crash, (*world).crash, (*world).failDisk,
 	(*world).betray, (*world).betray, (*world).betray, (*world).thereAndBack, (*world).pry,
-	(*world).slide, (*world).slide, (*world).slide, (*world).slideAway, (*world).slideAway, (*world).slideWire, (*world).slideWire, (*world).slideWire,
+}
+
+// windowActions are those of histories with windows.
+var windowActions = []func(*world) error{
+	(*world).rest, (*world).slide, (*world).slide, (*world).slideAway, (*world).slideWire, (*world).slideWire, (*world).slideTwice,
 }
 
 func (w *world) act() error {
+	if len(w.windows) > 0 && w.rarely(4) {
+		return windowActions[w.pick(len(windowActions))](w)
+	}
 	if w.shape.wide && w.rarely(3) {
 		return w.stopAtOnce()
 	}

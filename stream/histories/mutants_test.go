@@ -509,6 +509,78 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "the difference of two windows leaves deletes out",
+		args: []string{"-windows"},
+		edits: []edit{{
+			file: "internal/log/move.go",
+			old:  "	for len(d.gone) > 0 && !b.full() {\n",
+			new:  "	if len(d.gone) > 1 {\n		d.gone = d.gone[1:]\n	}\n	for len(d.gone) > 0 && !b.full() {\n",
+		}},
+	},
+	{
+		name: "a move ends before its last resource",
+		args: []string{"-windows"},
+		edits: []edit{{
+			file: "internal/log/move.go",
+			old:  "len(d.gone)+len(d.come) == 0",
+			new:  "len(d.gone) == 0 && len(d.come) <= 1",
+		}},
+	},
+	{
+		name: "a move sends again what both windows have",
+		args: []string{"-windows"},
+		edits: []edit{{
+			file: "internal/log/move.go",
+			old:  "was == nil || was.Is(storage.IsDelete) || was.Seq > f.cursor ||",
+			new:  "was == nil || was.Is(storage.IsDelete) || was.Seq > 0 ||",
+		}},
+	},
+	{
+		name: "the position after a move is one of the former window",
+		args: []string{"-windows"},
+		edits: []edit{{
+			file: "internal/log/move.go",
+			old:  "	s.join(v)\n",
+			new:  "	epoch := s.position.Epoch\n	s.join(v)\n	s.epoch = epoch\n",
+		}},
+	},
+	{
+		name: "an id is sent in the middle of a move",
+		args: []string{"-windows"},
+		edits: []edit{{
+			file: "internal/log/subscription.go",
+			old:  "(done || !w.whole())",
+			new:  "(done || !w.whole() || w.purpose == moving)",
+		}},
+	},
+	{
+		name: "a stream that moves to an older state goes back",
+		args: []string{"-windows"},
+		edits: []edit{{
+			file: "internal/log/move.go",
+			old:  "		if v = s.log.awaited(v); v.Of < had.Of {\n			return false\n		}\n",
+			new:  "		_ = s.log.awaited\n",
+		}},
+	},
+	{
+		name: "a stream takes what it has not sent of the former window for sent",
+		args: []string{"-windows"},
+		edits: []edit{{
+			file: "internal/log/move.go",
+			old:  " || was.Seq > f.cursor || was.Content",
+			new:  " || was.Content",
+		}},
+	},
+	{
+		name: "a position of the former window is resumed in the new one",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/log/subscription.go",
+			old:  "	case r.Epoch != v.Epoch:\n",
+			new:  "	case r.Epoch != v.Epoch && (!v.Window.Is || r.Epoch == \"\"):\n",
+		}},
+	},
+	{
 		name: "a count accepts positions from before it was made",
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{

@@ -49,6 +49,7 @@ func (w *world) slideWire() error {
 		q.Set("offset", p.Offset)
 	}
 	w.say("%s asks %s to move to %s", c.name, c.at.name, c.target.name)
+	reached.add(1, "moves of windows that are asked for over HTTP")
 	c.request = send(http.MethodPost, "http://"+c.way.host+"/v1/streams/"+c.stream+"/window?"+q.Encode(), nil)
 	if w.rarely(2) {
 		c.link.stall(w.pick(20) * 50)
@@ -120,6 +121,7 @@ func (c *wire) arrive(f *follow, p stream.Position) {
 		}
 	}
 	if next := c.to[of]; next != nil {
+		reached.add(1, "moves of windows over HTTP")
 		f.conn = f.conn.MoveRemote(next.history, of, c.whole && told == of)
 		f.part, c.whole = next, false
 	}

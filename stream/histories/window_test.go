@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"testing/synctest"
+	"time"
 
 	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
@@ -96,44 +97,83 @@ func (w *world) names(p *part, epoch string) bool {
 
 // slide makes the window of a client another one, while its stream goes on.
 func (w *world) slide() error {
-	c := w.client()
-	if c == nil || !c.up() || c.part.sorting == nil || !c.conn.CanMove() {
+	if c := w.windowed(); c != nil {
+		w.slideOf(c)
+	}
+	return nil
+}
+
+// windowed returns a client that follows a window; nil: there is none.
+func (w *world) windowed() *client {
+	of := slices.DeleteFunc(slices.Clone(w.clients), func(c *client) bool { return !c.up() || c.part.sorting == nil })
+	if len(of) == 0 {
 		return nil
 	}
+	return of[w.pick(len(of))]
+}
+
+func (w *world) slideOf(c *client) {
+	if !c.conn.CanMove() {
+		return
+	}
 	to := w.anotherWindow(c.part)
+	window := to.of(c.at)
+	for range 3 { // a gateway waits for the window
+		if synctest.Wait(); window.Status().State != stream.Priming {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if !c.conn.CanMove() {
+		return
+	}
 	c.note()
 	c.moves++
 	c.left = c.part
-	c.conn = c.conn.Move(to.history, to.of(c.at), c.moves)
+	c.conn = c.conn.Move(to.history, window, c.moves)
 	c.part = to
 	w.say("%s moves to %s", c.name, to.name)
-	if !c.slow || w.rarely(2) {
+	reached.add(1, "moves of windows that are asked for")
+}
+
+// slideTwice makes the window of a client another one, and then the former one, while more happens.
+func (w *world) slideTwice() error {
+	c := w.windowed()
+	if c == nil {
 		return nil
 	}
-	c.step()
+	w.slideOf(c)
+	if w.rarely(2) {
+		c.step()
+	}
+	if err := w.commit(); err != nil {
+		return err
+	}
+	w.root().endpoint.Catch(-1)
+	synctest.Wait()
+	w.slideOf(c)
 	return nil
 }
 
 // slideAway lets a client be cut off in a move, and come back.
 func (w *world) slideAway() error {
-	c := w.client()
-	if c == nil || !c.up() || c.part.sorting == nil {
+	c := w.windowed()
+	if c == nil {
 		return nil
 	}
 	w.root().endpoint.Catch(-1)
 	w.settle()
 	c.drain()
-	slow := c.slow
-	c.slow = true // it reads the move in parts
-	err := w.slide()
-	if err == nil && w.rarely(3) {
-		err = w.commit()
+	w.slideOf(c)
+	if w.rarely(3) {
+		if err := w.commit(); err != nil {
+			return err
+		}
 		w.root().endpoint.Catch(-1)
 		synctest.Wait()
 	}
-	c.slow = slow
-	if err != nil || !c.up() {
-		return err
+	if !c.up() {
+		return nil
 	}
 	after := w.pick(5)
 	w.say("%s is cut off at %s after %d events of a move", c.name, c.at.name, after)

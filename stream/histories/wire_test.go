@@ -75,6 +75,7 @@ func (c *wire) dial(n *node) error {
 		return err
 	}
 	c.at = n
+	c.comeBack()
 	c.link.set(func() { c.link.targets = []*node{n} })
 	q := url.Values{}
 	var ids []string
@@ -96,7 +97,6 @@ func (c *wire) dial(n *node) error {
 			q.Set("after", from)
 		}
 	}
-	c.comeBack()
 	for _, f := range c.follows {
 		f.begin(c, n)
 	}
