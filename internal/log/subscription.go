@@ -336,7 +336,7 @@ func (s *Subscription) advance(b *Batch) {
 // place sets the position of a reader that has seen v except for upserts beyond a
 // revision.
 func (s *Subscription) place(upserts uint64, v *storage.Version) {
-	s.moveTo(s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.DeletesCompleteTo)))
+	s.moveTo(s.withRun(v, s.log.position(s.epoch, placedUpserts(v, upserts), v.Revision, v.DeletesCompleteTo)))
 }
 
 // end adds what ends the walk under way.
@@ -569,7 +569,7 @@ func (s *Subscription) resume(b *Batch, v *storage.Version, r stream.Position) {
 	from := v.NewerThan(r.DeletesCompleteTo())
 	s.cursor = v.SeqBefore(from)
 	upserts := v.NewerThan(r.Upserts)
-	if r.Upserts == 0 {
+	if r.Upserts == 0 || r.Partial() && placedUpserts(v, r.Upserts) == 0 {
 		upserts = v.Normalize(storage.Place{})
 	}
 	s.startWalk(b, walk{

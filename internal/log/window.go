@@ -72,6 +72,17 @@ func (p *View) appendAt(revision uint64, k storage.Key, size int) (*storage.Entr
 	return to, frame
 }
 
+// placedUpserts is the revision up to which a reader within a snapshot has all resources of a version, which it has up to
+// upserts, as it may be told to another replica. Below its horizon, a window does not know what it was: a replica
+// that was not sent all values has given its resources places there that they have nowhere else. So a reader that has a part
+// of those has nothing for certain.
+func placedUpserts(v *storage.Version, upserts uint64) uint64 {
+	if v.Window.Is && upserts < min(v.Horizon, v.Revision) {
+		return 0
+	}
+	return upserts
+}
+
 // CloseTransaction ends what was added as one transaction. An id follows it if known is true: the
 // revision of its changes is then one of the other log.
 func (p *View) CloseTransaction(known bool) {

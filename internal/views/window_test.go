@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -82,6 +85,43 @@ func TestWindowsOpenedWhileTheirOrderIsBuilt(t *testing.T) {
 				if n := w.Snapshot().Count(); n != min(2, 3-offset) {
 					t.Fatalf("order %d, window from %d: %d resources", i, offset, n)
 				}
+			}
+		}
+	})
+}
+
+// TestWindowPlacesWithoutAllValues: a replica that was not sent all values does not know when each resource came into a
+// window. So it neither resumes a position within a snapshot of another replica by that, nor gives out one.
+func TestWindowPlacesWithoutAllValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		pad := strings.Repeat("x", storage.FlushSize)
+		f.commit(`p={"n":1}`)
+		w := f.open(ordered(t, "n", 2, 1), "c")
+		s := subscribe(t, w, nil)
+		s.lines()
+		f.endpoint.Disconnect(nil)
+		f.endpoint.Conflate()
+		f.upstream.Commit(1, streamtest.Write{Key: "b", Value: `{"n":3,"x":"` + pad + `"}`})
+		f.upstream.Commit(1, streamtest.Write{Key: "c", Value: `{"n":4,"x":"` + pad + `"}`})
+		for _, n := range []string{"2", "2.5", "9"} { // which is sent only of these
+			f.upstream.Commit(1, streamtest.Write{Key: "q", Value: `{"n":` + n + `}`})
+		}
+		f.endpoint.Catch(-1)
+		time.Sleep(time.Minute)
+		s.lines()
+		at, _ := s.Position()
+		within := at
+		within.Upserts = at.AsOf - 1 // of a replica at which c came into the window with the last change
+		var got []string
+		for _, line := range subscribe(t, w, &within).lines() {
+			got = append(got, line[:1])
+		}
+		wantLines(t, "a resume of what another replica gave out", got, "b", "c", "e")
+		s = subscribe(t, w, nil)
+		for s.Next(&s.batch) {
+			if p, placed := s.Position(); placed && p.Partial() && p.Upserts > 0 {
+				t.Errorf("a position within the snapshot is %v", p)
 			}
 		}
 	})
