@@ -7,7 +7,7 @@ import type { OnVerify, Store } from './store.js';
 import { closed, Stores } from './stores.js';
 import { Stream, type StreamEnd } from './stream.js';
 import { limited } from './time_limit.js';
-import type { Transport } from './transport.js';
+import { replaced, type Transport } from './transport.js';
 
 // Watches that are added or removed within this time share one request. It doubles with each stream that
 // ends for other watches before it has settled, so that streams have the time that they need.
@@ -214,7 +214,7 @@ export class Connection {
   replace(): void {
     if (!this.#stream?.settled) return;
     this.#immediately = true;
-    this.#stream.cut('ended');
+    this.#stream.cut(replaced);
   }
 
   /** The stream is open, and goes on. */

@@ -58,7 +58,11 @@ export class LeaderTransport implements Transport {
     if (!this.#channel) return () => {};
     this.#reads++;
     clearTimeout(this.#closing);
-    return () => this.#release();
+    const release = this.#channel.transport.hold!();
+    return () => {
+      release();
+      this.#release();
+    };
   }
 
   post(request: AnswerRequest): Promise<Response> {

@@ -1,7 +1,7 @@
 import { RefusedError } from './errors.js';
 import type { RawSnapshot } from './initial_snapshots.js';
 import { dialect, type HubMessage, type Port, type TabMessage } from './port.js';
-import type { Receiver, StreamRequest, Transport } from './transport.js';
+import { type Receiver, replaced, type StreamRequest, type Transport } from './transport.js';
 
 // The tab asks the hub whether it is alive, because the timers of a visible tab are
 // reliable. The hub may live in a hidden tab, where timers are up to a minute late,
@@ -20,6 +20,7 @@ const maxUnanswered = 2;
  */
 export function sharedTransport(port: Port, onUnresponsive: () => void = () => {}, tag?: string, onHub: () => void = () => {}): Transport {
   const readers = new Set<Reader>();
+  const ends: Array<() => void> = []; // of streams that were replaced, until the next ones have begun: the hub goes on following their watches
   let hub = '';
   let streams = 0;
   // Another hub has taken over: each stream begins again, after what it has.
@@ -33,6 +34,7 @@ export function sharedTransport(port: Port, onUnresponsive: () => void = () => {
   port.start?.();
   return {
     hearsHeartbeat: true,
+    hold: () => () => endAll(ends),
     post: ({ url }) => {
       const [, stream, query] = /\/streams\/(\d+)\/window\?(.*)$/.exec(url) ?? [];
       const reader = [...readers].find((one) => one.stream === Number(stream));
@@ -40,13 +42,18 @@ export function sharedTransport(port: Port, onUnresponsive: () => void = () => {
     },
     hurry: () => readers.forEach((reader) => reader.say('hurry')),
     async read(request, receiver) {
-      const reader = new Reader(port, request, receiver, onUnresponsive, tag);
+      const reader = new Reader(port, request, receiver, onUnresponsive, tag, ends);
       readers.add(reader);
       if (hub) reader.request(++streams);
+      endAll(ends);
       await reader.ended.finally(() => readers.delete(reader));
     },
   };
 }
+
+const endAll = (ends: Array<() => void>) => {
+  for (const end of ends.splice(0)) end();
+};
 
 // As a gateway answers.
 const moved = (move: number) => new Response(JSON.stringify({ move }), { status: move ? 200 : 404 });
@@ -68,6 +75,7 @@ class Reader {
     private readonly receiver: Receiver,
     private readonly onUnresponsive: () => void,
     private readonly tag: string | undefined,
+    private readonly ends: Array<() => void>,
   ) {
     let settle: (reason: unknown) => void = () => {};
     this.ended = new Promise<never>((_, reject) => {
@@ -134,8 +142,12 @@ class Reader {
   #end(reason: unknown): void {
     clearInterval(this.#timer);
     this.port.removeEventListener('message', this.#receive);
-    this.say('end');
+    const { stream } = this;
     this.stream = 0;
+    const end = () => {
+      if (stream) this.#post({ stream, say: 'end' });
+    };
+    (reason as Error | undefined)?.message === replaced ? this.ends.push(end) : end();
     this.#reject(reason);
   }
 

@@ -16,9 +16,12 @@ export interface StreamRequest {
   readonly current?: () => string;
   /** @internal What the stores began with, for a hub that has nothing yet. */
   readonly snapshots?: readonly RawSnapshot[];
-  /** Ends the stream; the transport then no longer calls the receiver. */
+  /** Ends the stream; the transport then no longer calls the receiver. The reason may be `replaced`: another one follows at once. */
   readonly signal: AbortSignal;
 }
+
+/** The reason why a stream ends whose place another one takes. */
+export const replaced = 'replaced';
 
 /** A request for one answer, with the headers and the credentials of a stream. */
 export type AnswerRequest = Pick<StreamRequest, 'url' | 'headers' | 'credentials' | 'signal'>;

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { autoRate, type RateControl } from '../src/rate.js';
+import { expect, test, vi } from 'vitest';
+import { autoRate, type RateChooser, type RateControl } from '../src/rate.js';
 import { pass, remove, status, upsert } from './server.js';
 import { open, primed, server, sharing, shown, told } from './sharing.js';
 
@@ -60,5 +60,31 @@ test('a tab that is hidden for five seconds gets changes each five seconds', asy
   expect(shown(tide)).toBe('in_sync a=99');
   expect(tide.store('w').view).not.toHaveProperty('maxRate');
   expect(changes.every((change) => change.startsWith('in_sync a') || change === 'in_sync ')).toBe(true);
+  expect(server.exchanges).toHaveLength(1);
+});
+
+test('a tab that changes its rate stays in sync while the gateway takes its time to say whose it is', async () => {
+  const control: { rate: string | undefined } = { rate: undefined };
+  let chosen = () => {};
+  const maxRate: RateChooser = (run) => {
+    chosen = run;
+    return control;
+  };
+  const { tide } = await primed({ maxRate });
+  const { fetch } = globalThis;
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+    if (url.endsWith('/v1/session')) await new Promise((resolve) => setTimeout(resolve, 2_000));
+    return fetch(url, init);
+  });
+  const changes = told(tide);
+  control.rate = '2/s';
+  chosen();
+  for (let i = 0; i < 5; i++) {
+    server.last.send(upsert('w', 'a', 6 + i, i, `w@e-${6 + i}`));
+    await pass(1_000);
+  }
+  expect(tide.store('w').view.maxRate).toBe('2/s');
+  expect(shown(tide)).toBe('in_sync a=4');
+  expect(changes.every((change) => change.startsWith('in_sync'))).toBe(true);
   expect(server.exchanges).toHaveLength(1);
 });
