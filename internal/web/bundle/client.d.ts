@@ -100,7 +100,7 @@ interface StreamRequest {
     /** Further headers, `Authorization` among them. */
     readonly headers: Readonly<Record<string, string>>;
     readonly credentials: RequestCredentials;
-    /** Ends the stream; the transport then no longer calls the receiver. */
+    /** Ends the stream; the transport then no longer calls the receiver. The reason may be `replaced`: another one follows at once. */
     readonly signal: AbortSignal;
 }
 
