@@ -173,7 +173,8 @@ func (h *History) saysWhy(s *step) error {
 		return nil
 	}
 	// What left the window may leave the view before that is told.
-	key, from, to := s.event.Resource.Key, s.event.Resource.Revision, max(s.flush.Head, s.flush.after)
+	key, from := s.event.Resource.Key, s.event.Resource.Revision
+	to := max(from, s.flush.Head, s.flush.after) // the replica of a remote subscriber may have begun again since
 	for _, e := range h.Truth.named(s.epoch) {
 		for _, txn := range e.txns[max(0, e.count(from)-1):max(1, e.count(to))] {
 			if _, there := txn.window.of[key]; there == s.event.Left {
