@@ -33,6 +33,7 @@ export function logged(log: (event: LogEvent) => void, transport: Transport = fe
     checkHeaders: () => transport.checkHeaders?.(),
     hurry: () => transport.hurry?.(),
     ...(transport.ask && { ask: (request) => transport.ask!(request) }),
+    ...(transport.post && { post: (request) => transport.post!(request) }),
     waits: (inMs) => {
       tell({ type: 'retry', inMs });
       transport.waits?.(inMs);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { authenticated } from '../src/auth.js';
 import { eventSourceTransport, type Watches, type WatchOptions, watch } from '../src/index.js';
+import { logged } from '../src/log.js';
 import { fetchTransport } from '../src/transport.js';
 import { type LiveWindow, type WindowView, watchWindow } from '../src/window.js';
 import { FakeEventSource } from './fake_event_source.js';
@@ -363,6 +364,14 @@ describe('a window that moves', () => {
     expect(sent).toMatchObject([
       { method: 'POST', headers: { Authorization: 'Bearer secret', 'X-Page': '1' }, credentials: 'include', redirect: 'error' },
     ]);
+  });
+
+  test('moves on a stream that is logged', async () => {
+    await open({ transport: logged(() => {}) });
+    live.move({ offset: 2 });
+    await settle();
+    expectMoved(2, 3, 4);
+    expect([streams().length, moves().length]).toEqual([1, 1]);
   });
 
   test('takes another stream with a transport that cannot move it', async () => {
