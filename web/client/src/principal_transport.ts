@@ -24,13 +24,16 @@ export class PrincipalTransport implements Transport {
   ) {}
 
   async read(request: StreamRequest, receiver: Receiver): Promise<void> {
-    const release = this.#shared?.transport.hold?.();
+    let release = this.#shared?.transport.hold?.();
     try {
       const tag = await this.#identify(request.signal);
       receiver.alive();
       const shared = (this.#shared ??= { tag, transport: this.create(tag) });
       if (shared.tag !== tag) throw anotherUser();
-      await shared.transport.read({ ...request, snapshots: this.begun.of(request) }, receiver);
+      const reading = shared.transport.read({ ...request, snapshots: this.begun.of(request) }, receiver);
+      release?.(); // it has begun
+      release = undefined;
+      await reading;
     } finally {
       release?.();
     }
