@@ -554,15 +554,6 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a stream that moves to an older state goes back",
-		args: []string{"-windows"},
-		edits: []edit{{
-			file: "internal/log/move.go",
-			old:  "		if v = s.log.awaited(v); v.Of < had.Of {\n			return false\n		}\n",
-			new:  "		_ = s.log.awaited\n",
-		}},
-	},
-	{
 		name: "a stream takes what it has not sent of the former window for sent",
 		args: []string{"-windows"},
 		edits: []edit{{
