@@ -3,6 +3,7 @@
 package consul
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -31,6 +32,18 @@ func startDatacenters(t *testing.T, module string) (here, there *consul) {
 	here, there = start("dc1"), start("dc2")
 	here.eventually("the other datacenter", func() error {
 		_, _, err := here.do(t.Context(), http.MethodGet, "/v1/kv/app/in?dc=dc2", "")
+		return err
+	})
+	// The id of the cluster is in the name of the order, so a watch that began without it would have another one later.
+	here.eventually("its certificate authority", func() error {
+		roots, _, err := here.do(t.Context(), http.MethodGet, "/v1/connect/ca/roots", "")
+		var of struct{ TrustDomain string }
+		if err == nil {
+			err = json.Unmarshal(roots, &of)
+		}
+		if err == nil && of.TrustDomain == "" {
+			err = fmt.Errorf("it has no id: %s", roots)
+		}
 		return err
 	})
 	return here, there
