@@ -22,7 +22,7 @@ func measureLog(n, runs int) []row {
 	names := keys(n)
 	for range runs {
 		before := heap()
-		l := load(names)
+		l := newLog(names)
 		frames := readAll(l.Log)
 		allowed := 1.4*float64(frames) + 150*float64(n)
 		loaded.seen = append(loaded.seen, float64(heap()-before)/allowed)
@@ -38,7 +38,7 @@ func measureLog(n, runs int) []row {
 	return []row{upserts, batched, read, loaded, churned}
 }
 
-func load(names []string) *log.Writer {
+func newLog(names []string) *log.Writer {
 	l := log.NewWriter(log.Config{Watch: "services"})
 	all := make([]stream.Resource, len(names))
 	for i, k := range names {

@@ -15,7 +15,7 @@ func measureWake(runs int) []row {
 	allocs := row{what: "allocations for each of 10,000 subscriptions that a commit wakes", target: "≤ 1", format: "%.4f", ok: atMost(1)}
 	took := row{what: "µs until the last of 10,000 subscriptions has read a commit", target: "–", format: "%.0f"}
 	const subscribers, commits = 10_000, 50
-	l := load(keys(1000))
+	l := newLog(keys(1000))
 	var ready, read sync.WaitGroup
 	var stop atomic.Bool
 	ready.Add(subscribers)

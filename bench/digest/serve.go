@@ -9,10 +9,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/bench/internal/load"
 	"github.com/watchtide/watchtide/bench/internal/process"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/log"
@@ -173,60 +173,19 @@ func (s *served) paced(n int) error {
 // firstByte makes n commits a millisecond apart, and returns the median of the microseconds until the only
 // subscriber has read the first byte of each.
 func (s *served) firstByte(n int) (float64, error) {
-	f, err := s.subscribe()
+	f, err := load.Follow(s.gateway.address, request(s.digests))
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	arrived, failed := make(chan time.Time), make(chan error, 1)
-	go func() {
-		buf := make([]byte, 64<<10)
-		for range n {
-			if _, err := f.Read(buf); err != nil {
-				failed <- err
-				return
-			}
-			arrived <- time.Now()
-		}
-	}()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	took := make([]time.Duration, 0, n)
-	for range n {
-		<-tick.C
-		changes := s.changes(1)
-		if err := s.commit(changes); err != nil {
-			return 0, err
-		}
-		select {
-		case at := <-arrived:
-			took = append(took, at.Sub(s.gateway.committed))
-		case err := <-failed:
-			return 0, err
-		}
-	}
-	slices.Sort(took)
-	return float64(took[n/2].Nanoseconds()) / 1000, nil
-}
-
-// subscribe returns a stream whose snapshot was read. Its reads block in the system, so that Go's poller
-// does not affect the measurement.
-func (s *served) subscribe() (*os.File, error) {
-	c, err := net.Dial("tcp", s.gateway.address)
+	took, err := load.FirstBytes(f, n, func() (time.Time, error) {
+		err := s.commit(s.changes(1))
+		return s.gateway.committed, err
+	})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	defer c.Close()
-	if _, err := c.Write(request(s.digests)); err != nil {
-		return nil, err
-	}
-	for lines := bufio.NewScanner(c); lines.Scan(); {
-		// The id ends the event; the rest of this read, an empty line and the end of a chunk, came with it.
-		if strings.HasPrefix(lines.Text(), "id: ") && !strings.Contains(lines.Text(), "/") {
-			return c.(*net.TCPConn).File()
-		}
-	}
-	return nil, fmt.Errorf("no end of the snapshot from %s", s.gateway.address)
+	return took[n/2], nil
 }
 
 // request asks for the watch, and for digests.
