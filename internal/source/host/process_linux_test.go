@@ -13,12 +13,13 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// The parts of a command line and an environment that must never show.
+// The parts of a command line and an environment that must never show. The secret is not
+// a number: the memory of any other process can have its digits.
 const (
-	secretTitle    = "password=title-4711"
-	secretArgument = "--password=argument-4711"
-	secretVariable = "PASSWORD=variable-4711"
-	secret         = "4711"
+	secretTitle    = "password=title-hunter2"
+	secretArgument = "--password=argument-hunter2"
+	secretVariable = "PASSWORD=variable-hunter2"
+	secret         = "hunter2"
 )
 
 // startChild starts this test binary as a process that waits, with secrets
