@@ -49,6 +49,9 @@ func (w *world) act() error {
 	if len(w.windows) > 0 && w.rarely(4) {
 		return windowActions[w.pick(len(windowActions))](w)
 	}
+	if w.shape.guarded && w.shape.windows && w.rarely(6) {
+		return w.look()
+	}
 	if w.shape.wide && w.rarely(3) {
 		return w.stopAtOnce()
 	}

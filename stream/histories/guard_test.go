@@ -2,12 +2,15 @@ package histories
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -186,13 +189,19 @@ func (w *world) enter(p *principal, n *node, path, id string) (*answer, *link, e
 	return ask("http://"+l.host+path+"?"+q.Encode(), header), l, nil
 }
 
-// exit reads the answer to a request, and ends it.
-func (w *world) exit(p *principal, n *node, a *answer, l *link, id string) (texts []string, err error) {
-	lines, status, ended := a.take()
+// close reads the answer to a request, and ends it.
+func (w *world) close(a *answer, l *link) (lines []line, status int, ended error) {
+	lines, status, ended = a.take()
 	a.cancel()
 	l.cut()
 	links.Delete(l.host)
 	w.settle()
+	return lines, status, ended
+}
+
+// exit closes a request, and keeps what the principal was told of resources.
+func (w *world) exit(p *principal, n *node, a *answer, l *link, id string) (texts []string, err error) {
+	lines, status, ended := w.close(a, l)
 	if status >= 500 && status != 503 {
 		return nil, fmt.Errorf("%s with %q at %s is answered with status %d", p.name, id, n.name, status)
 	}
@@ -292,6 +301,183 @@ func (w *world) pry() error {
 	return nil
 }
 
+// glance is a window or counts of what a principal may see.
+type glance struct {
+	query string // of a stream; a query with by is for counts
+	// want returns what it shows, given what the principal may see.
+	want func(seen []stream.Resource) shown
+}
+
+// shown is the state of a glance: values by key, and what a window says besides.
+type shown struct {
+	values        map[string]string
+	total, before int
+}
+
+// glances include those by the member secret: for a principal that may not see that, it is absent.
+var glances = []glance{
+	{"order=-n&limit=3", sortedBy("n", true, 0, 3)},
+	{"order=n&offset=1&limit=2", sortedBy("n", false, 1, 2)},
+	{"order=secret&limit=3", sortedBy("secret", false, 0, 3)},
+	{"order=-secret&offset=1&limit=2", sortedBy("secret", true, 1, 2)},
+	{"by=third&sum=n", grouped("n")},
+	{"by=third&sum=secret", grouped("secret")},
+}
+
+// member returns a member of a value that is a number.
+func member(r stream.Resource, name string) (n int, ok bool) {
+	var value map[string]any
+	if err := json.Unmarshal(r.Value, &value); err != nil {
+		panic(err) // every value is an object
+	}
+	of, ok := value[name].(float64)
+	return int(of), ok
+}
+
+// sortedBy is the window of a member. Resources without it come last, in both directions.
+func sortedBy(name string, descending bool, offset, limit int) func([]stream.Resource) shown {
+	return func(seen []stream.Resource) shown {
+		slices.SortFunc(seen, func(a, b stream.Resource) int {
+			of, hasA := member(a, name)
+			than, hasB := member(b, name)
+			switch {
+			case hasA != hasB && hasA:
+				return -1
+			case hasA != hasB:
+				return 1
+			case descending:
+				of, than = than, of
+			}
+			return cmp.Or(cmp.Compare(of, than), strings.Compare(a.Key, b.Key))
+		})
+		out := shown{values: map[string]string{}, total: len(seen), before: min(offset, len(seen))}
+		rows := seen[out.before:]
+		for _, r := range rows[:min(limit, len(rows))] {
+			out.values[r.Key] = string(r.Value)
+		}
+		return out
+	}
+}
+
+// grouped is one group of everything, with the sum of a member.
+func grouped(sum string) func([]stream.Resource) shown {
+	return func(seen []stream.Resource) shown {
+		of, numbers := struct {
+			Count int  `json:"count"`
+			Sum   *int `json:"sum,omitempty"`
+			Min   *int `json:"min,omitempty"`
+			Max   *int `json:"max,omitempty"`
+		}{Count: len(seen)}, []int{}
+		for _, r := range seen {
+			if n, ok := member(r, sum); ok {
+				numbers = append(numbers, n)
+			}
+		}
+		if len(numbers) > 0 {
+			total := 0
+			for _, n := range numbers {
+				total += n
+			}
+			least, greatest := slices.Min(numbers), slices.Max(numbers)
+			of.Sum, of.Min, of.Max = &total, &least, &greatest
+		}
+		out := shown{values: map[string]string{}}
+		if len(seen) > 0 {
+			text, _ := json.Marshal(of)
+			out.values["null"] = string(text)
+		}
+		return out
+	}
+}
+
+// state returns what a stream shows at its end; false: it has not shown everything.
+func state(lines []line) (out shown, whole bool, err error) {
+	out.values = map[string]string{}
+	for _, l := range lines {
+		var e wireEvent
+		if err := json.Unmarshal(l.text, &e); err != nil {
+			return out, false, err
+		}
+		switch e.Type {
+		case "reset":
+			out, whole = shown{values: map[string]string{}}, false
+		case "upsert":
+			out.values[e.Key] = string(e.Value)
+		case "delete":
+			delete(out.values, e.Key)
+		case "end_of_snapshot":
+			whole = true
+		case "status":
+			whole = whole && e.State == "in_sync"
+		}
+		if e.Total != nil {
+			out.total, out.before = *e.Total, e.Before
+		}
+	}
+	return out, whole, nil
+}
+
+// look lets a principal follow a window or counts, while rules and resources may change. At rest
+// they are those of what it is shown of the whole watch.
+func (w *world) look() error {
+	p, n := w.principals[w.pick(len(w.principals))], w.nodes[w.pick(len(w.nodes))]
+	of := glances[w.pick(len(glances))]
+	path := "/v1/watches/w/events?"
+	if strings.HasPrefix(of.query, "by=") {
+		path = "/v1/watches/w/counts/events?"
+	}
+	w.say("%s, who may see %v, follows %s at %s", p.name, rules[p.rule], of.query, n.name)
+	a, l, err := w.enter(p, n, path+of.query, "")
+	if err != nil {
+		return err
+	}
+	w.settle()
+	lives := n.lives
+	for range w.pick(4) {
+		if w.rarely(2) {
+			err = w.give(p, w.pick(len(rules)))
+		} else {
+			err = w.commit()
+		}
+		if err != nil {
+			return err
+		}
+		w.root().endpoint.Catch(-1)
+		w.settle()
+	}
+	w.advance(2 * time.Second)
+	lines, status, ended := w.close(a, l)
+	if status >= 500 && status != 503 {
+		return fmt.Errorf("%s of %s at %s is answered with status %d", of.query, p.name, n.name, status)
+	}
+	if status != 200 || ended != nil {
+		return nil
+	}
+	shows, whole, err := state(lines)
+	if err != nil {
+		return err
+	}
+	a, l, err = w.enter(p, n, "/v1/watches/w/events", "")
+	if err != nil {
+		return err
+	}
+	w.settle()
+	lines, status, ended = w.close(a, l)
+	all, wholly, err := state(lines)
+	if err != nil || status != 200 || ended != nil || !whole || !wholly || n.lives != lives {
+		return err
+	}
+	var seen []stream.Resource
+	for key, value := range all.values {
+		seen = append(seen, stream.Resource{Key: key, Value: []byte(value)})
+	}
+	reached.add(1, "windows and counts of principals")
+	if want := of.want(seen); !reflect.DeepEqual(shows, want) {
+		return fmt.Errorf("broke Confidential: %s, who may see %v, is shown %v by %s, want %v of %v", p.name, rules[p.rule], shows, of.query, want, all.values)
+	}
+	return nil
+}
+
 // lie returns an id that a principal could make of those that it has, and of what it can guess.
 func (w *world) lie(ids []string) string {
 	if len(ids) == 0 {
@@ -341,6 +527,9 @@ func (w *world) betray() error {
 	}
 	p, n := w.principals[w.pick(len(w.principals))], w.nodes[w.pick(len(w.nodes))]
 	path := oneOf(w.choices, "/v1/watches/w/events", "/v1/watches/w/events", "/v1/watches/w/changes")
+	if w.shape.windows && w.rarely(3) {
+		path += "?" + glances[w.pick(4)].query // a window
+	}
 	id := ""
 	if w.rarely(3) {
 		id = w.lie(p.ids)

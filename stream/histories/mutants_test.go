@@ -635,6 +635,25 @@ var mutants = []mutant{
 			new:  "Value: []byte(now)})\n			state.EndTransaction()\n		}\n",
 		}},
 	},
+	{
+		name: "a window of a principal is sorted by what that may not see",
+		args: []string{"-windows"},
+		edits: []edit{{
+			file: "internal/views/sorted.go",
+			old:  "	if projected == nil {\n",
+			new:  "	if projected == nil || t.begun {\n",
+		}},
+	},
+	{
+		name: "a part of a snapshot of a window counts below its horizon too",
+		args: []string{"-windows"},
+		rare: true,
+		edits: []edit{{
+			file: "internal/log/window.go",
+			old:  "	if v.Window.Is && upserts < min(v.Horizon, v.Revision) {\n",
+			new:  "	if v.Window.Is && upserts < min(v.Horizon, v.Revision) && false {\n",
+		}},
+	},
 }
 
 // TestMutants builds the histories with a twelfth of the faults each day, or with all, and
