@@ -170,7 +170,7 @@ func TestGivenUpViewIsLeftAlone(t *testing.T) {
 				for done := false; !done; runtime.Gosched() {
 					v.mu.Lock()
 					if done = !j.view.started; done {
-						v.remove(j.view)
+						j.view.drop()
 					}
 					v.mu.Unlock()
 				}

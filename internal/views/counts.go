@@ -1,7 +1,6 @@
 package views
 
 import (
-	"container/list"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -57,9 +56,8 @@ type count struct {
 	gone    atomic.Bool // it has given it up
 
 	// Guarded by the mutex of Views.
-	started   bool          // it has had a holder
-	idle      *list.Element // nil: it has a holder
-	idleSince time.Time
+	started bool // it has had a holder
+	idle    idleness
 
 	tallying
 }
@@ -92,7 +90,7 @@ func (v *Views) Count(w *watch.Watch, g *view.Grouping, r Request) (*watch.Watch
 	defer v.mu.Unlock()
 	if of := v.counted[w]; of != nil && of.counts[g.ID()] != nil {
 		c := of.counts[g.ID()]
-		v.touchCount(c)
+		v.touch(c)
 		return &c.derived.Watch, nil
 	}
 	if refused := v.refuses(r.Client); refused != nil {
@@ -104,7 +102,7 @@ func (v *Views) Count(w *watch.Watch, g *view.Grouping, r Request) (*watch.Watch
 	c.of.counts[g.ID()] = c
 	v.number++
 	v.clients[r.Client]++
-	v.touchCount(c)
+	v.touch(c)
 	return &c.derived.Watch, nil
 }
 
@@ -133,80 +131,28 @@ func (v *Views) countedOf(w *watch.Watch) *counted {
 	return of
 }
 
-// touchCount records that a count is held, or that it is idle from now on.
-func (v *Views) touchCount(c *count) {
-	if c.idle != nil {
-		v.idleCounts.Remove(c.idle)
-		c.idle = nil
-	}
-	if c.removed.Load() || c.derived.InUse() {
-		return
-	}
-	c.idleSince = time.Now()
-	c.idle = v.idleCounts.PushBack(c)
-	if v.idleCounts.Len() == 1 {
-		v.countTimer.Reset(v.limits().Linger)
-	}
-}
-
 // heldCount is called when a count gets its first holder or loses its last one.
 func (v *Views) heldCount(c *count) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.touchCount(c)
-	if c.derived.InUse() && !c.started && !c.removed.Load() {
+	v.touch(c)
+	if c.inUse() && !c.started && !c.removed.Load() {
 		c.started = true
 		c.of.wake()
 	}
 }
 
-// removeIdleCount removes the count that has been idle for longest, of those of a client, or of
-// all if that is empty. It returns false if there is none.
-func (v *Views) removeIdleCount(client string) bool {
-	for at := v.idleCounts.Front(); at != nil; at = at.Next() {
-		c := at.Value.(*count)
-		if time.Since(c.idleSince) < justOpened {
-			return false
-		}
-		if !c.derived.InUse() && (client == "" || c.client == client) {
-			v.removeCount(c)
-			return true
-		}
-	}
-	return false
-}
+func (c *count) inUse() bool         { return c.derived.InUse() }
+func (c *count) chargedTo() string   { return c.client }
+func (c *count) idleness() *idleness { return &c.idle }
 
-// expireCounts removes the counts that have been idle for long enough.
-func (v *Views) expireCounts() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for !v.closed && v.idleCounts.Len() > 0 {
-		c := v.idleCounts.Front().Value.(*count)
-		if left := v.limits().Linger - time.Since(c.idleSince); left > 0 {
-			v.countTimer.Reset(left)
-			return
-		}
-		if c.derived.InUse() {
-			v.touchCount(c) // its holder is about to do that
-			continue
-		}
-		v.removeCount(c)
-	}
-}
-
-// removeCount ends a count.
-func (v *Views) removeCount(c *count) {
+// drop ends a count.
+func (c *count) drop() {
+	v := c.of.views
 	c.removed.Store(true)
 	c.derived.Close()
-	if c.idle != nil {
-		v.idleCounts.Remove(c.idle)
-		c.idle = nil
-	}
 	delete(c.of.counts, c.grouping.ID())
-	v.number--
-	if v.clients[c.client]--; v.clients[c.client] == 0 {
-		delete(v.clients, c.client)
-	}
+	v.uncharge(c)
 	if c.started {
 		c.of.leaving = append(c.of.leaving, c)
 	} else {
@@ -225,7 +171,7 @@ func (v *Views) removeCounts(of *counted) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, c := range of.counts {
-		v.removeCount(c)
+		c.drop()
 	}
 }
 

@@ -67,7 +67,7 @@ func (v *Views) feed(ctx context.Context, of *watch.Watch, d *view.Definition, t
 	}
 	v.mu.Lock()
 	if !e.removed.Load() {
-		v.remove(e)
+		e.drop()
 	}
 	v.mu.Unlock()
 	<-ended

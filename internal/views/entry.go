@@ -1,7 +1,6 @@
 package views
 
 import (
-	"container/list"
 	"math"
 	"sync/atomic"
 	"time"
@@ -57,9 +56,8 @@ type subject struct {
 
 // holding is whether a view is in use. Guarded by the mutex of Views.
 type holding struct {
-	started   bool          // a feeder or a builder has it
-	idle      *list.Element // nil: it has a holder
-	idleSince time.Time
+	started  bool // a feeder or a builder has it
+	idleness idleness
 }
 
 // feeding is how far a view is in the log of its watch. Owned by the feeder or the builder that has the view.
@@ -80,7 +78,7 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 		views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides(),
 	}}
 	e.wanted.Store(math.MaxUint64)
-	part := p.of.NewRequestedView(watch.RequestedViewConfig{Account: e.account, InUse: func(bool) { v.held(e) }})
+	part := p.of.NewRequestedView(watch.RequestedViewConfig{Account: e.account, InUse: func(bool) { v.held(e, e) }})
 	e.watch, e.state = &part.Watch, part.State
 	part.State.Beside(d.Bytes())
 	if _, is := d.Window(); is {

@@ -2,7 +2,6 @@ package views
 
 import (
 	"slices"
-	"time"
 
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/view"
@@ -17,7 +16,7 @@ func (v *Views) openWindow(of *watch.Watch, d *view.Definition, r Request) (*wat
 	}
 	if e != nil {
 		if w := e.order.find(d.ID()); w != nil {
-			v.touch(e)
+			v.touch(w)
 			return &w.watch.Watch, nil
 		}
 	}
@@ -29,7 +28,7 @@ func (v *Views) openWindow(of *watch.Watch, d *view.Definition, r Request) (*wat
 		v.enter(e)
 	}
 	w := v.newWindow(e, d, r.Client)
-	v.touch(e)
+	v.touch(w)
 	return &w.watch.Watch, nil
 }
 
@@ -45,10 +44,10 @@ func (v *Views) orderOf(of *watch.Watch, d *view.Definition) *entry {
 func (v *Views) newWindow(e *entry, d *view.Definition, client string) *window {
 	place, _ := d.Window()
 	w := &window{
-		definition: d, Window: place, client: client, idleSince: time.Now(), account: memory.NewUnsqueezedAccount(v.memory),
+		definition: d, Window: place, of: e, client: client, account: memory.NewUnsqueezedAccount(v.memory),
 		changed: map[string]uint64{}, came: map[string]uint64{}, left: map[string]uint64{},
 	}
-	w.watch = e.parent.of.NewRequestedView(watch.RequestedViewConfig{Account: w.account, InUse: func(bool) { v.held(e) }, Window: true})
+	w.watch = e.parent.of.NewRequestedView(watch.RequestedViewConfig{Account: w.account, InUse: func(bool) { v.held(e, w) }, Window: true})
 	w.state = w.watch.State
 	w.state.Beside(d.Bytes())
 	w.state.SetStatus(e.watch.Status())
@@ -100,92 +99,22 @@ func (t *sorted) bytes() (n int64) {
 	return n
 }
 
-// sweep removes the windows of an order in use that nobody has used for a while. It returns how long
-// the next one is kept; 0: all are in use.
-func (v *Views) sweep(e *entry) (next time.Duration) {
-	var kept []*window
-	list := *e.order.list.Load()
-	for _, w := range list {
-		switch now := time.Now(); {
-		case w.watch.InUse():
-			w.idleSince = time.Time{}
-		case w.idleSince.IsZero():
-			w.idleSince = now
-			next = v.limits().Linger
-		case now.Sub(w.idleSince) >= v.limits().Linger:
-			v.closeWindow(w)
-			continue
-		default:
-			left := v.limits().Linger - now.Sub(w.idleSince)
-			if next = min(next, left); next == 0 {
-				next = left
-			}
-		}
-		kept = append(kept, w)
-	}
-	if len(kept) < len(list) {
-		e.order.set(kept)
-		v.tell(e)
-	}
-	return next
-}
+func (w *window) inUse() bool         { return w.watch.InUse() }
+func (w *window) chargedTo() string   { return w.client }
+func (w *window) idleness() *idleness { return &w.idle }
 
-// closeWindow ends a window that was removed from its order.
-func (v *Views) closeWindow(w *window) {
-	v.uncharge(w.client)
+// drop ends a window, and its order with the last one. A stream whose window is moved leaves one each time.
+func (w *window) drop() {
+	e := w.of
+	others := slices.DeleteFunc(slices.Clone(*e.order.list.Load()), func(other *window) bool { return other == w })
+	if len(others) == 0 {
+		e.drop()
+		return
+	}
+	e.views.uncharge(w)
+	e.order.set(others)
+	e.views.tell(e)
 	w.watch.Close()
-}
-
-// removeIdleWindow removes the window that has been idle for longest, of those of a client in orders that are in
-// use, or of all if the client is empty. It returns false if there is none. A stream whose window is moved leaves
-// one each time.
-func (v *Views) removeIdleWindow(client string) bool {
-	var of *entry
-	var oldest *window
-	for _, p := range v.watches {
-		for _, e := range p.views {
-			if e.order == nil || !e.inUse() {
-				continue
-			}
-			for _, w := range *e.order.list.Load() {
-				idle := !w.watch.InUse() && !w.idleSince.IsZero() && (client == "" || w.client == client)
-				if idle && (oldest == nil || w.idleSince.Before(oldest.idleSince)) {
-					of, oldest = e, w
-				}
-			}
-		}
-	}
-	if oldest == nil || time.Since(oldest.idleSince) < justOpened {
-		return false
-	}
-	of.order.set(slices.DeleteFunc(slices.Clone(*of.order.list.Load()), func(w *window) bool { return w == oldest }))
-	v.tell(of)
-	v.closeWindow(oldest)
-	return true
-}
-
-// sweepAll sweeps the orders that are in use.
-func (v *Views) sweepAll() (next time.Duration) {
-	for _, p := range v.watches {
-		for _, e := range p.views {
-			if e.order == nil || !e.inUse() {
-				continue
-			}
-			left := v.sweep(e)
-			if next = min(next, left); next == 0 {
-				next = left
-			}
-		}
-	}
-	return next
-}
-
-// uncharge counts that a client has a view less.
-func (v *Views) uncharge(client string) {
-	v.number--
-	if v.clients[client]--; v.clients[client] == 0 {
-		delete(v.clients, client)
-	}
 }
 
 // listWindows returns the windows of an order. The memory of the order is that of the first one.

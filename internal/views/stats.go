@@ -51,7 +51,7 @@ func (v *Views) Stats() Stats {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s.Views, s.Idle = v.number, v.idle.Len()+v.idleCounts.Len()
+	s.Views, s.Idle = v.number, v.idle.Len()
 	return s
 }
 

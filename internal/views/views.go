@@ -57,13 +57,26 @@ type Views struct {
 	watches map[*watch.Watch]*parent
 	clients map[string]int // number of views charged to each
 	number  int
-	idle    list.List // of views without holders, the one that has been so for longest first
+	counted map[*watch.Watch]*counted
+	idle    list.List // of what has no holder, that which has had none for longest first
 	timer   *time.Timer
 	closed  bool
+}
 
-	counted    map[*watch.Watch]*counted
-	idleCounts list.List // like idle
-	countTimer *time.Timer
+// kept is a view, a window or a count, which is kept for a while after its last holder. All is
+// called with the mutex of Views held.
+type kept interface {
+	inUse() bool
+	chargedTo() string
+	idleness() *idleness
+	drop()
+}
+
+// idleness is how long something has had no holder. Guarded by the mutex of Views.
+type idleness struct {
+	at    *list.Element // in the list of what has none; nil: it has a holder, or was removed
+	since time.Time
+	over  bool // it was removed
 }
 
 // parent is a watch with views.
@@ -104,8 +117,6 @@ func New(c Config) *Views {
 	}
 	v.timer = time.AfterFunc(time.Hour, v.expire)
 	v.timer.Stop()
-	v.countTimer = time.AfterFunc(time.Hour, v.expireCounts)
-	v.countTimer.Stop()
 	return v
 }
 
@@ -120,7 +131,6 @@ func (v *Views) Reconfigure(c Config) {
 	v.memory.SetBytes(c.MaxBytes)
 	v.relieve()
 	v.expire()
-	v.expireCounts()
 }
 
 // Request is the reason for which a view is opened.
@@ -222,22 +232,16 @@ func (v *Views) hasRoom() bool { return v.holds() < v.limits().MaxBytes*3/4 }
 // whatever is short.
 const justOpened = 500 * time.Millisecond
 
-// removeIdleOf removes a view, a count or a window that nobody uses, of those of a client, or of all if that
-// is empty. It returns false if there is none.
+// removeIdleOf removes what has been idle for longest, of what is charged to a client, or of all if that
+// is empty. It returns false if there is nothing.
 func (v *Views) removeIdleOf(client string) bool {
-	return v.removeIdle(func(e *entry) bool { return client == "" || e.client == client }) || v.removeIdleCount(client) || v.removeIdleWindow(client)
-}
-
-// removeIdle removes the view that has been idle for longest, of those for which f is true. It returns
-// false if there is none.
-func (v *Views) removeIdle(f func(*entry) bool) bool {
 	for at := v.idle.Front(); at != nil; at = at.Next() {
-		e := at.Value.(*entry)
-		if time.Since(e.idleSince) < justOpened {
+		k := at.Value.(kept)
+		if time.Since(k.idleness().since) < justOpened {
 			return false
 		}
-		if !e.inUse() && f(e) {
-			v.remove(e)
+		if !k.inUse() && (client == "" || k.chargedTo() == client) {
+			k.drop()
 			return true
 		}
 	}
@@ -258,37 +262,44 @@ func (v *Views) parentOf(w *watch.Watch) *parent {
 	return p
 }
 
-// touch records that a view is held, or that it is idle from now on.
-func (v *Views) touch(e *entry) {
-	if e.idle != nil {
-		v.idle.Remove(e.idle)
-		e.idle = nil
-	}
-	if e.removed.Load() {
+// touch records that something is held, or that it is idle from now on.
+func (v *Views) touch(k kept) {
+	i := k.idleness()
+	v.unlist(i)
+	if i.over || k.inUse() {
 		return
 	}
-	if e.inUse() {
-		if e.order == nil {
-			return
-		}
-		if left := v.sweep(e); left > 0 && v.idle.Len() == 0 {
-			v.timer.Reset(left)
-		}
-		return
-	}
-	e.idleSince = time.Now()
-	e.idle = v.idle.PushBack(e)
+	i.since = time.Now()
+	i.at = v.idle.PushBack(k)
 	if v.idle.Len() == 1 {
 		v.timer.Reset(v.limits().Linger)
 	}
 }
 
-// held is called when a view gets its first holder or loses its last one. It is built for
-// its first holder: who opens a view and leaves costs nothing.
-func (v *Views) held(e *entry) {
+func (v *Views) unlist(i *idleness) {
+	if i.at != nil {
+		v.idle.Remove(i.at)
+		i.at = nil
+	}
+}
+
+// uncharge counts that there is one less, which was removed.
+func (v *Views) uncharge(k kept) {
+	i, client := k.idleness(), k.chargedTo()
+	v.unlist(i)
+	i.over = true
+	v.number--
+	if v.clients[client]--; v.clients[client] == 0 {
+		delete(v.clients, client)
+	}
+}
+
+// held is called when a view, or a window of it, gets its first holder or loses its last one. The view is
+// built for its first holder: who opens one and leaves costs nothing.
+func (v *Views) held(e *entry, k kept) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.touch(e)
+	v.touch(k)
 	if e.inUse() && !e.started && !e.removed.Load() {
 		e.started = true
 		v.build(e)
@@ -316,42 +327,39 @@ func (v *Views) wants(e *entry) bool {
 	return e.started
 }
 
-// expire removes the views that have been idle for long enough.
+// expire removes what has been idle for long enough.
 func (v *Views) expire() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if left := v.sweepAll(); left > 0 && !v.closed {
-		v.timer.Reset(left)
-	}
 	for !v.closed && v.idle.Len() > 0 {
-		e := v.idle.Front().Value.(*entry)
-		if left := v.limits().Linger - time.Since(e.idleSince); left > 0 {
+		k := v.idle.Front().Value.(kept)
+		if left := v.limits().Linger - time.Since(k.idleness().since); left > 0 {
 			v.timer.Reset(left)
 			return
 		}
-		if e.inUse() {
-			v.touch(e) // its holder is about to do that
+		if k.inUse() {
+			v.touch(k) // its holder is about to do that
 			continue
 		}
-		v.remove(e)
+		k.drop()
 	}
 }
 
-// remove ends a view.
-func (v *Views) remove(e *entry) {
+func (e *entry) chargedTo() string   { return e.client }
+func (e *entry) idleness() *idleness { return &e.holding.idleness }
+
+// drop ends a view.
+func (e *entry) drop() {
+	v := e.views
 	e.leaves()
 	e.removed.Store(true)
 	e.close()
-	if e.idle != nil {
-		v.idle.Remove(e.idle)
-		e.idle = nil
-	}
 	p := e.parent
 	delete(p.views, e.id())
-	v.uncharge(e.client)
+	v.uncharge(e)
 	if e.order != nil {
 		for _, w := range *e.order.list.Load() {
-			v.uncharge(w.client)
+			v.uncharge(w)
 		}
 	}
 	if e.started {
@@ -370,7 +378,7 @@ func (v *Views) removeAll(p *parent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, e := range p.views {
-		v.remove(e)
+		e.drop()
 	}
 }
 
@@ -379,15 +387,14 @@ func (v *Views) Close() {
 	v.mu.Lock()
 	v.closed = true
 	v.timer.Stop()
-	v.countTimer.Stop()
 	for _, of := range v.counted {
 		for _, c := range of.counts {
-			v.removeCount(c)
+			c.drop()
 		}
 	}
 	for _, p := range v.watches {
 		for _, e := range p.views {
-			v.remove(e)
+			e.drop()
 		}
 	}
 	v.mu.Unlock()

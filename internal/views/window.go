@@ -22,12 +22,13 @@ type window struct {
 	// Static after construction.
 	definition *view.Definition
 	view.Window
+	of      *entry // its order
 	client  string // who is charged for it
 	watch   *watch.RequestedView
 	state   *log.View
 	account *memory.Account
 
-	idleSince time.Time // zero: it is in use; guarded by the mutex of Views
+	idle idleness // guarded by the mutex of Views
 
 	// Owned by who owns the order.
 	begun   bool
