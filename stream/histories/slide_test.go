@@ -23,10 +23,18 @@ type slides struct {
 	target  *part   // where that is to
 }
 
+// window returns what the client has of a window; nil: it follows none.
+func (c *wire) window() *follow {
+	if i := slices.IndexFunc(c.follows, func(f *follow) bool { return f.part.sorting != nil }); i >= 0 {
+		return c.follows[i]
+	}
+	return nil
+}
+
 // slideWire makes the window of a client beyond a network another one, while its stream goes on.
 func (w *world) slideWire() error {
 	c := w.wire()
-	if c == nil || !c.up() || c.polls || c.request != nil || c.stream == "" || c.follows[0].part.sorting == nil {
+	if c == nil || !c.up() || c.polls || c.request != nil || c.stream == "" || c.window() == nil {
 		return nil
 	}
 	if w.rarely(2) {
@@ -36,7 +44,7 @@ func (w *world) slideWire() error {
 			return nil
 		}
 	}
-	f := c.follows[0]
+	f := c.window()
 	if len(c.to) == 0 {
 		c.whole = c.has(f)
 	}
@@ -47,6 +55,12 @@ func (w *world) slideWire() error {
 		q.Set("after", p.After)
 	} else {
 		q.Set("offset", p.Offset)
+	}
+	if len(c.follows) > 1 {
+		reached.add(1, "moves of windows in streams of two watches")
+		if w.rarely(2) {
+			q.Set("watch", f.part.watchName())
+		}
 	}
 	w.say("%s asks %s to move to %s", c.name, c.at.name, c.target.name)
 	reached.add(1, "moves of windows that are asked for over HTTP")
@@ -104,7 +118,7 @@ func (c *wire) endSlide() {
 
 // arrive makes the client have another window, if an id is of that: after the difference, or a reset.
 func (c *wire) arrive(f *follow, p stream.Position) {
-	if len(c.to) == 0 {
+	if len(c.to) == 0 || f.part.sorting == nil {
 		return
 	}
 	told, of := uint64(0), uint64(0) // the newest move that it is told of, and that of a difference
@@ -130,7 +144,7 @@ func (c *wire) arrive(f *follow, p stream.Position) {
 
 // comeBack decides which window a client wants that was cut off while it moved: the newest, or the one that it has.
 func (c *wire) comeBack() {
-	f := c.follows[0]
+	f := c.window()
 	if len(c.to) > 0 && !c.world.rarely(3) {
 		f.part = c.to[slices.Max(slices.Collect(maps.Keys(c.to)))]
 	}

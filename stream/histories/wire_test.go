@@ -49,20 +49,18 @@ func (p *part) watchName() string {
 	return "w"
 }
 
-// query adds what narrows the watch, in a stream of one watch.
-func (p *part) query(q url.Values) {
-	if p.params.Prefix != "" {
-		q.Set("prefix", p.params.Prefix)
+// query adds what narrows the watch. In a stream of several watches the names of parameters end with that of the watch.
+func (p *part) query(q url.Values, several bool) {
+	suffix := ""
+	if several {
+		suffix = "." + p.watchName()
 	}
-	if p.params.Filter != "" {
-		q.Set("filter", p.params.Filter)
-	}
-	if len(p.params.Fields) > 0 {
-		q.Set("fields", strings.Join(p.params.Fields, ","))
-	}
-	for name, text := range map[string]string{"order": p.params.Order, "limit": p.params.Limit, "offset": p.params.Offset, "after": p.params.After} {
+	for name, text := range map[string]string{
+		"prefix": p.params.Prefix, "filter": p.params.Filter, "fields": strings.Join(p.params.Fields, ","),
+		"order": p.params.Order, "limit": p.params.Limit, "offset": p.params.Offset, "after": p.params.After,
+	} {
 		if text != "" {
-			q.Set(name, text)
+			q.Set(name+suffix, text)
 		}
 	}
 }
@@ -84,9 +82,9 @@ func (c *wire) dial(n *node) error {
 		if f.last != nil {
 			ids = append(ids, f.last.Position.String())
 		}
-	}
-	if c.follows[0].part.definition != nil && !n.narrow || c.follows[0].part.within != nil {
-		c.follows[0].part.query(q)
+		if f.part.definition != nil && !n.narrow || f.part.within != nil {
+			f.part.query(q, len(c.follows) > 1)
+		}
 	}
 	path, from := "/v1/events", strings.Join(ids, ",")
 	if c.polls {
@@ -136,7 +134,7 @@ func (c *wire) hangUp() {
 	c.link.cut()
 	c.endSlide()
 	for _, f := range c.follows {
-		if len(c.to) == 0 { // what is of a move is of no use
+		if len(c.to) == 0 || f.part.sorting == nil { // what is of a move is of no use
 			f.cutOff()
 		}
 		f.end()

@@ -23,7 +23,7 @@ func (w *world) connectWire() error {
 		p = w.parts[0] // counts have paths of their own
 	}
 	c.follow(p)
-	if p.definition == nil && !c.polls && w.pick(4) > 0 {
+	if !c.polls && w.pick(4) > 0 {
 		c.follow(w.beside)
 		if w.rarely(2) {
 			slices.Reverse(c.follows)
