@@ -9,6 +9,15 @@ type table struct {
 	seed  maphash.Seed
 }
 
+// newTable returns an empty table with room for n keys.
+func newTable(n int) table {
+	slots := 16
+	for 4*n > 3*slots {
+		slots *= 2
+	}
+	return table{slots: make([]uint32, slots), seed: maphash.MakeSeed()}
+}
+
 // start is where the slots of a key begin.
 func (t *table) start(key []byte) int { return int(maphash.Bytes(t.seed, key)) & (len(t.slots) - 1) }
 
@@ -30,25 +39,30 @@ func (t *table) add(key []byte, h uint32, keyOf func(uint32) []byte) {
 	if 4*(t.n+1) > 3*len(t.slots) {
 		t.grow(keyOf)
 	}
-	slot, _ := t.find(key, keyOf)
-	t.slots[slot] = h
+	t.put(key, h)
 	t.n++
+}
+
+// put puts the handle of a key that is not there into the first empty slot.
+func (t *table) put(key []byte, h uint32) {
+	slot := t.start(key)
+	for t.slots[slot] != 0 {
+		slot = (slot + 1) & (len(t.slots) - 1)
+	}
+	t.slots[slot] = h
 }
 
 func (t *table) grow(keyOf func(uint32) []byte) {
 	old := t.slots
-	if t.slots = make([]uint32, max(16, 2*len(old))); len(old) == 0 {
-		t.seed = maphash.MakeSeed()
+	if len(old) == 0 {
+		*t = newTable(0)
+		return
 	}
+	t.slots = make([]uint32, 2*len(old))
 	for _, h := range old {
-		if h == 0 {
-			continue
+		if h != 0 {
+			t.put(keyOf(h), h)
 		}
-		slot := t.start(keyOf(h))
-		for t.slots[slot] != 0 {
-			slot = (slot + 1) & (len(t.slots) - 1)
-		}
-		t.slots[slot] = h
 	}
 }
 

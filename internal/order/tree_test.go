@@ -53,13 +53,40 @@ func check(t interface{ Fatalf(string, ...any) }, tree *Tree, m model, from int)
 	}
 }
 
-// TestTree compares a tree with a map that is sorted.
+// built builds a tree of some of the keys, and its model.
+func built(random *rand.Rand, keys int, sortKeyOf func() string) (Tree, model) {
+	var b Builder
+	m := model{}
+	for _, i := range random.Perm(keys)[:random.IntN(keys+1)] {
+		key := fmt.Sprintf("k%d", i)
+		m[key] = sortKeyOf()
+		b.Add(key, []byte(m[key]))
+	}
+	for !b.Merge(1 + random.IntN(2*len(m)+1)) {
+	}
+	return b.Tree(), m
+}
+
+// TestTree compares a tree, which is empty at first or built, with a map that is sorted.
 func TestTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tree Tree
 		m := model{}
-		keys := rapid.SampledFrom([]int{3, 40, 2000}).Draw(t, "keys")
+		keys := rapid.SampledFrom([]int{3, 40, 2000, 6000}).Draw(t, "keys")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		pad := rapid.SampledFrom([]string{"", "a", "a text that is long"}).Draw(t, "pad")
+		sortKeyOf := func() string {
+			value := fmt.Append(nil, random.IntN(keys))
+			if pad != "" {
+				value = fmt.Appendf(nil, "%q", pad+strings.Repeat("\x00", random.IntN(2))+string(value))
+			}
+			return string(AppendValue(nil, value, random.IntN(8) > 0))
+		}
+		if rapid.Bool().Draw(t, "built") {
+			if tree, m = built(random, keys, sortKeyOf); random.IntN(4) == 0 {
+				check(t, &tree, m, random.IntN(len(m)+2))
+			}
+		}
 		growing := rapid.IntRange(1, 9).Draw(t, "growing")
 		for range rapid.IntRange(0, 3*keys).Draw(t, "changes") {
 			key := fmt.Sprintf("k%d", random.IntN(keys))
@@ -70,7 +97,7 @@ func TestTree(t *testing.T) {
 				}
 				continue
 			}
-			sortKey := string(AppendValue(nil, fmt.Append(nil, random.IntN(keys)), random.IntN(8) > 0))
+			sortKey := sortKeyOf()
 			had, ok := m[key]
 			if changed := tree.Set(key, []byte(sortKey)); changed != (!ok || had != sortKey) {
 				t.Fatalf("Set(%q) returns %t, want %t", key, changed, !changed)
@@ -105,6 +132,36 @@ func TestTreeInOrder(t *testing.T) {
 		tree.Delete(key)
 	}
 	check(t, &tree, model{}, 0)
+}
+
+// TestBuilder builds a tree of many runs, and removes its keys.
+func TestBuilder(t *testing.T) {
+	const keys = 100_000
+	var b Builder
+	m := model{}
+	for i := range keys {
+		key, sortKey := fmt.Sprintf("k%d", i), numberOf(int(uint32(i)*2654435761))
+		b.Add(key, sortKey)
+		m[key] = string(sortKey)
+	}
+	for i := 0; !b.Merge(1000); i++ {
+		if each := b.Bytes() / keys; each > 48 {
+			t.Fatalf("a key takes %d bytes after %d keys, want at most 48", each, i*1000)
+		}
+	}
+	tree := b.Tree()
+	if each := tree.Bytes() / keys; each > 40 {
+		t.Errorf("a key takes %d bytes, want at most 40", each)
+	}
+	check(t, &tree, m, 0)
+	for key := range m {
+		if len(m) == 10 {
+			break
+		}
+		tree.Delete(key)
+		delete(m, key)
+	}
+	check(t, &tree, m, 3)
 }
 
 func TestTreeOfLongKeys(t *testing.T) {
@@ -144,6 +201,23 @@ func filled(n int) *Tree {
 
 // BenchmarkBuild makes an order of a million keys by a number.
 func BenchmarkBuild(b *testing.B) {
+	for b.Loop() {
+		var of Builder
+		for i := range million {
+			of.Add(fmt.Sprintf("pod-%06d", i), numberOf(int(uint32(i)*2654435761)))
+		}
+		b.ReportMetric(float64(of.Bytes())/million, "counted-bytes/key-added")
+		for !of.Merge(1 << 10) {
+		}
+		b.ReportMetric(float64(of.Bytes())/million, "counted-bytes/key-merged")
+		tree := of.Tree()
+		b.ReportMetric(float64(tree.Bytes())/million, "counted-bytes/key")
+		runtime.KeepAlive(&tree)
+	}
+}
+
+// BenchmarkSet makes it key by key.
+func BenchmarkSet(b *testing.B) {
 	for b.Loop() {
 		tree := filled(million)
 		b.ReportMetric(float64(tree.Bytes())/million, "counted-bytes/key")
