@@ -115,6 +115,12 @@ func (b *batch) make(t *turn) (done bool) {
 		}
 	}
 	b.close()
+	for e := range b.members {
+		if !e.arrange(t) {
+			b.report()
+			return false
+		}
+	}
 	b.release()
 	for e := range b.members {
 		e.publish(b.at)
@@ -127,8 +133,7 @@ func (b *batch) make(t *turn) (done bool) {
 // report counts the memory so far, and tells readers if they have waited for long.
 func (b *batch) report() {
 	for e := range b.members {
-		e.countMemory()
-		e.complain()
+		e.report()
 	}
 }
 

@@ -64,7 +64,7 @@ func newUpstream(b *testing.B, resources int) *upstream {
 
 func resourceOf(i int, revision uint64, n int) stream.Resource {
 	return stream.Resource{Key: fmt.Sprintf("k/%d", i), Revision: revision, Value: fmt.Appendf(nil,
-		`{"team":"t%d","n":%d,"tags":["a","b","c"],"text":%q}`, i%1000, n, "some text that makes the value as long as values are, which is some three hundred bytes, so that there is something to read until the end of it is reached, and then some more, so that it is not too short, and a little more of it in the end")}
+		`{"team":"t%d","n":%d,"load":%d,"tags":["a","b","c"],"text":%q}`, i%1000, n, uint32(i)*2654435761/1000, "some text that makes the value as long as values are, which is some three hundred bytes, so that there is something to read until the end of it is reached, and then some more, so that it is not too short, and more")}
 }
 
 func (f *upstream) commit(i int) {
@@ -79,7 +79,7 @@ func (f *upstream) commit(i int) {
 }
 
 func openAll(b *testing.B, f *upstream, params func(i int) view.Params, n int) ([]*watch.Watch, *Views) {
-	v := New(Config{Max: 2 * n, MaxPerClient: 2 * n, MaxBytes: 4 << 30})
+	v := New(Config{Max: 2*n + 100, MaxPerClient: 2*n + 100, MaxBytes: 4 << 30})
 	b.Cleanup(v.Close)
 	var all []*watch.Watch
 	for i := range n {

@@ -149,9 +149,8 @@ func (e *entry) feed(t *turn) (reached bool) {
 	}
 	e.turn = t
 	for c := range s.Entries(e.cursor) {
-		if t.did(entryCosts); t.over {
-			e.countMemory()
-			e.complain()
+		if t.did(entryCosts); t.over || c.Seq() > e.base && !e.arrange(t) {
+			e.report()
 			return false
 		}
 		e.change(s, c)
@@ -160,11 +159,24 @@ func (e *entry) feed(t *turn) (reached bool) {
 			e.state.EndTransaction(c)
 		}
 	}
+	if !e.arrange(t) {
+		e.report()
+		return false
+	}
 	if s.Intact() > e.since {
 		e.state.Skipped(s)
 	}
 	e.publish(s)
 	return true
+}
+
+// arrange has an order sort what it was begun with, until a turn ends.
+func (e *entry) arrange(t *turn) (done bool) { return e.order == nil || e.order.arrange(t) }
+
+// report counts the memory so far, and tells readers if they have waited for long.
+func (e *entry) report() {
+	e.countMemory()
+	e.complain()
 }
 
 // complain says that there is no state yet, if that takes long.

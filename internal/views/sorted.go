@@ -54,7 +54,8 @@ type sorted struct {
 	begun     bool // the tree has a part of the watch
 	whole     bool // and was published
 	tree      order.Tree
-	at        stream.Status // that was published last
+	builder   *order.Builder // of the tree: it has what was added so far; nil: the tree has
+	at        stream.Status  // that was published last
 	origin    uint64
 	revision  uint64 // of the newest change
 	published uint64 // that of the last Publish
@@ -88,16 +89,35 @@ func newSorted(d *view.Definition, of *log.View, account *memory.Account) *sorte
 // Begin begins with an empty order, of the state s.
 func (t *sorted) Begin(log.Snapshot, string, uint64) {
 	t.forget()
-	t.begun = true
+	t.begun, t.builder = true, &order.Builder{}
 }
 
 func (t *sorted) forget() {
-	t.tree, t.begun, t.whole, t.revision, t.published, t.doubt = order.Tree{}, false, false, 0, 0, 0
+	t.tree, t.builder, t.begun, t.whole, t.revision, t.published, t.doubt = order.Tree{}, nil, false, false, 0, 0, 0
 	t.ended, t.unordered, t.moved, t.extent, t.tellAt = false, false, false, extent{}, time.Time{}
 	for _, w := range t.windows {
 		w.forget()
 	}
 }
+
+// arrange has the tree have all that was added since Begin, before the first change of that, until a turn ends.
+func (t *sorted) arrange(turn *turn) (done bool) {
+	for t.builder != nil {
+		if t.builder.Merge(mergedAtOnce) {
+			t.tree, t.builder = t.builder.Tree(), nil
+			break
+		}
+		if turn.did(mergedAtOnce * mergeCosts); turn.over {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	mergedAtOnce = 256 // keys
+	mergeCosts   = 2   // the work that one of them makes
+)
 
 // Add gives a resource its place.
 func (t *sorted) Add(c log.Entry, projected *stream.Resource) {
@@ -108,7 +128,11 @@ func (t *sorted) Add(c log.Entry, projected *stream.Resource) {
 	t.follow(c)
 	t.item = t.definition.AppendSortKey(t.item[:0], *projected)
 	n := len(t.item)
-	if !t.whole {
+	switch {
+	case t.builder != nil:
+		t.builder.Add(projected.Key, t.item)
+		return
+	case !t.whole:
 		t.tree.Set(projected.Key, t.item)
 		return
 	}
@@ -391,6 +415,9 @@ func (t *sorted) Awaited() bool {
 // Count counts the memory of the order. That of the windows is counted when they are published.
 func (t *sorted) Count() bool {
 	n := t.tree.Bytes() + t.definition.Bytes()
+	if t.builder != nil {
+		n += t.builder.Bytes()
+	}
 	for _, w := range t.windows {
 		n += w.size
 	}

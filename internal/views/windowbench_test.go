@@ -3,6 +3,7 @@ package views
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +44,65 @@ func BenchmarkWindows(b *testing.B) {
 				}
 			}
 			reach(f, func() uint64 { return all[0].Snapshot().Revision() })
+		})
+	}
+}
+
+// BenchmarkOrder measures how long it takes until there is a window of a new order, by a number, while the watch has no changes, and
+// while it has some. p99-ms is how long these take until a view has them, at most, for 99 of 100 of them.
+func BenchmarkOrder(b *testing.B) {
+	resources := 1_000_000
+	if testing.Short() {
+		resources = 100_000
+	}
+	for _, c := range []struct {
+		name    string
+		changes bool // while the order is built
+		builds  bool
+	}{{"quiet", false, true}, {"changes", true, true}, {"changes alone", true, false}} {
+		b.Run(c.name, func(b *testing.B) {
+			f := newUpstream(b, resources)
+			all, v := openAll(b, f, func(int) view.Params { return view.Params{Prefix: "k/0"} }, 1)
+			var took []time.Duration
+			i := 0
+			for b.Loop() {
+				i++
+				before := v.Stats().Bytes
+				built := make(chan error, 1)
+				go func() {
+					if !c.builds {
+						time.Sleep(2 * time.Second)
+						built <- nil
+						return
+					}
+					w, err := v.Open(f.watch, ordered(b, fmt.Sprintf("-load,x%d", i), 50, 0), Request{Client: "c"})
+					if err == nil {
+						err = w.Prime(b.Context())
+					}
+					built <- err
+				}()
+				for done := false; !done; {
+					select {
+					case err := <-built:
+						if done = true; err != nil {
+							b.Fatal(err)
+						}
+					case <-time.After(5 * time.Millisecond):
+						if c.changes {
+							began := time.Now()
+							changed := all[0].Changed()
+							f.commit(0)
+							<-changed
+							took = append(took, time.Since(began))
+						}
+					}
+				}
+				b.ReportMetric(float64(v.Stats().Bytes-before)/float64(resources), "B/resource")
+			}
+			if slices.Sort(took); len(took) > 0 {
+				b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
+				b.ReportMetric(float64(took[len(took)/2])/1e6, "p50-ms")
+			}
 		})
 	}
 }
