@@ -14,7 +14,7 @@ import { Place } from './place.mjs';
 
 const [chromium] = engines;
 const html = (script) =>
-  `<!doctype html><link rel="icon" href="data:,"><title>Lifecycle</title><script>${clock}</script><script type="module">${script}</script>`;
+  `<!doctype html><link rel="icon" href="data:,"><title>Lifecycle</title><script>${clock}${soon}</script><script type="module">${script}</script>`;
 
 // The ways to follow a watch: each makes tide.
 const ways = {
@@ -47,12 +47,25 @@ const record = `
   addEventListener('pageshow', ({ persisted }) => { globalThis.persisted = persisted; views.push({ state: 'back' }); });
   document.addEventListener('resume', () => views.push({ state: 'back' }));`;
 
-// Date.now of a page with a clock that skew sets.
+// Date.now of a page or a worker with a clock that skew sets.
 const clock = `{
   const now = Date.now.bind(Date);
   globalThis.skew = 0;
   Date.now = () => now() + skew;
 }`;
+
+// A stream that ends within a minute is a failure, and after four of them a page may wait for 30 s, longer than a test
+// does. Here the random part of a wait is a quarter.
+const soon = `{
+  const random = Math.random;
+  Math.random = () => random() / 4;
+}`;
+
+// The tabs share the worker, and its clock.
+const worker = `import { serveTabs } from '/dist/shared.js';
+  ${clock}${soon}
+  new BroadcastChannel('clock').onmessage = ({ data }) => void (globalThis.skew = data);
+  serveTabs('/');`;
 
 /** A site with the client, a page for each way, and a gateway behind it. */
 class Stage {
@@ -67,7 +80,7 @@ class Stage {
       if (stage.renewals && request.method === 'PUT') return void response.writeHead(stage.renewals.push(pathname) && 404).end();
       if (pathname.startsWith('/v1/')) return stage.front.answer(request, response);
       if (pathname === '/worker.js') {
-        return response.setHeader('Content-Type', 'text/javascript').end(`import { serveTabs } from '/dist/shared.js'; serveTabs('/');`);
+        return response.setHeader('Content-Type', 'text/javascript').end(worker);
       }
       const way = ways[searchParams.get('way')];
       response.setHeader('Content-Type', 'text/html').end(html(way ? way + record : ''));
@@ -110,6 +123,16 @@ class Stage {
       const view = await last();
       return view?.state === 'in_sync' && view.rows === rows;
     }).catch(async (error) => assert.fail(`${error.message}, last: ${JSON.stringify(await last())}`));
+  }
+
+  /** Sets the clock of a page, and that of the worker. */
+  async setClock(page, skew) {
+    await page.evaluate((skew) => {
+      globalThis.skew = skew;
+      const workers = new BroadcastChannel('clock');
+      workers.postMessage(skew);
+      workers.close();
+    }, skew);
   }
 
   streams = () => this.front.asked('GET', '/v1/events');
@@ -217,7 +240,7 @@ for (const way of Object.keys(plain)) {
     let n = 1;
     for (const skew of [3_600_000, -3_600_000, 86_400_000 * 3650, 0]) {
       const asked = stage.front.requests.length;
-      await page.evaluate((skew) => void (globalThis.skew = skew), skew);
+      await stage.setClock(page, skew);
       await stage.write('a', ++n);
       await stage.shows(page, `a=${n},b=1`);
       await stage.place.kill();
