@@ -53,8 +53,12 @@ func (r *rig) begin(source string) {
 	r.kept = r.watch.Begin(r.log.Log)
 }
 
+// recall takes what the journal has, which must be something: a record of what is not whole says nothing.
 func (r *rig) recall(t *testing.T) {
 	t.Helper()
+	if r.kept == watch.KeptNothing {
+		t.Fatalf("there is nothing to recall: %s", r.logged)
+	}
 	if err := r.watch.Recall(func(of log.Record, all log.RecordedEntries) error { return r.log.Recall(of, all) }); err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,12 @@ func (w *world) lose(t *rapid.T, n int) {
 	lost := disktest.Lose(images[n].file, images[n+1].file, random, rapid.SampledFrom([]disktest.Phase{disktest.Data, disktest.Meta}).Draw(t, "phase"))
 	first := slices.IndexFunc(images, func(i image) bool { return i.opened() == images[n].opened() })
 	beside := images[rapid.IntRange(first, n).Draw(t, "beside")].beside
-	if err := errors.Join(os.WriteFile(w.path(), lost, 0o600), os.WriteFile(w.path()+".state", beside, 0o600)); err != nil {
+	image{lost, beside}.put(t, w.path())
+}
+
+// put makes an image what is on the disk, in the same files: others would be a copy.
+func (i image) put(t interface{ Fatal(...any) }, path string) {
+	if err := errors.Join(os.WriteFile(path, i.file, 0o600), os.WriteFile(path+".state", i.beside, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -275,47 +275,97 @@ func TestFullDisk(t *testing.T) {
 	r.end()
 }
 
-// TestLargeWrites: a state of several transactions is whole at the end, and not before.
+// TestLargeWrites: a state of several transactions is whole at the end, and not before. Whichever transaction
+// is the last one of a process, the next one has a state that was committed, or it says that it has none.
 func TestLargeWrites(t *testing.T) {
 	small := TransactionBytes
 	defer func() { TransactionBytes = small }()
 	TransactionBytes = 1000
-	dir := tempDir(t)
-	r := start(t, dir, "s")
+	w := &world{dir: tempDir(t)}
+	r := &rig{logged: &bytes.Buffer{}}
+	var err error
+	if r.Journal, err = Open(Config{Dir: w.dir, BeforeCommit: w.note}); err != nil {
+		t.Fatal(err)
+	}
+	r.begin("s")
+	opened := w.transactions()
+	states := map[uint64]map[string]string{}
+	committed := func() { states[r.log.Snapshot().Revision()] = stateOf(r.log.Snapshot()) }
 	var all []stream.Resource
-	for i := range 500 {
-		all = append(all, upsert(fmt.Sprintf("k%03d", i*7%500), 5))
+	for i := range 100 {
+		all = append(all, upsert(fmt.Sprintf("k%03d", i*7%100), 5))
 	}
 	r.replace(t, 5, all...)
+	committed()
 	r.flush()
 	var changes []log.Change
-	for i := range 300 {
-		changes = append(changes, log.Change{Resource: upsert(fmt.Sprintf("k%03d", i), 6)}, removed(fmt.Sprintf("k%03d", 499-i%100), 6))
+	for i := range 60 {
+		changes = append(changes, log.Change{Resource: upsert(fmt.Sprintf("k%03d", i), 6)}, removed(fmt.Sprintf("k%03d", 99-i%20), 6))
 	}
 	r.commit(t, 6, changes...)
-	want := stateOf(r.log.Snapshot())
-	commits := r.Stats().Commits
-	r.end()
-	if n := r.Stats().Commits - commits; n < 20 {
-		t.Errorf("%d transactions", n)
-	}
-	r = start(t, dir, "s")
-	r.recall(t)
-	if got := stateOf(r.log.Snapshot()); !maps.Equal(got, want) {
-		t.Errorf("%d resources, want %d", len(got), len(want))
-	}
+	committed()
+	r.flush()
 	r.commit(t, 7, log.Change{Resource: upsert("k000", 7)})
-	p := r.watch.newest()
-	p.all, p.large = true, true
-	for chunk := range p.chunks() { // and no more
-		r.mu.Lock()
-		p.drop = true
-		if _, err := r.writeChunk(p, chunk, false); err != nil {
-			t.Fatal(err)
+	committed()
+	r.end()
+
+	images := append(w.disk, w.see())[opened:]
+	found, cut := map[uint64]watch.Kept{}, 0
+	for i, image := range images {
+		image.put(t, w.path())
+		r := start(t, w.dir, "s")
+		switch {
+		case r.kept != watch.KeptNothing:
+			r.recall(t)
+			revision := r.log.Snapshot().Revision()
+			if got := stateOf(r.log.Snapshot()); !maps.Equal(got, states[revision]) {
+				t.Errorf("after %d of %d transactions: %d resources at %d, want %d", i, len(images)-1, len(got), revision, len(states[revision]))
+			}
+			found[revision] = r.kept
+		case strings.Contains(r.logged.String(), "a large state"):
+			cut++
+		case i > 0:
+			t.Errorf("after %d of %d transactions: there is nothing, and the log says %q", i, len(images)-1, r.logged)
 		}
-		r.mu.Unlock()
-		break
+		r.kill()
 	}
+	if want := map[uint64]watch.Kept{5: watch.KeptLost, 6: watch.KeptLost, 7: watch.KeptWhole}; !maps.Equal(found, want) || cut < 20 {
+		t.Errorf("states by revision: %v, want %v; %d times there was a part of one", found, want, cut)
+	}
+}
+
+// TestEndTakesTooLong: the last write of a watch is broken off between two transactions when its time is over.
+// What the file has then is not whole.
+func TestEndTakesTooLong(t *testing.T) {
+	small := TransactionBytes
+	defer func() { TransactionBytes = small }()
+	TransactionBytes = 1000
+	dir := tempDir(t)
+	var last *part // that is written
+	more := 3      // transactions, before its time is over
+	r := &rig{logged: &bytes.Buffer{}}
+	var err error
+	if r.Journal, err = Open(Config{Dir: dir, BeforeCommit: func() error {
+		if more--; last != nil && more == 0 {
+			last.ends = time.Now()
+		}
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	r.begin("s")
+	r.mu.Lock()
+	r.replace(t, 1)
+	for i := range uint64(100) {
+		r.commit(t, i+2, log.Change{Resource: upsert(fmt.Sprint("k", i), i+2)})
+	}
+	last, more = r.watch.newest(), 3
+	last.ends = time.Now().Add(time.Hour)
+	r.writeLarge(last)
+	if more != 0 {
+		t.Errorf("%d transactions after the time was over", -more)
+	}
+	r.mu.Unlock()
 	r.kill()
 	if r = start(t, dir, "s"); r.kept != watch.KeptNothing || !strings.Contains(r.logged.String(), "a large state") {
 		t.Errorf("%v: %s", r.kept, r.logged)
