@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/watchtide/watchtide/internal/order"
 	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -33,6 +32,9 @@ type Window struct {
 // window.
 func (d *Definition) Window() (Window, bool) { return d.window, len(d.order) > 0 }
 
+// SortsAll reports whether the definition is one of a window of all of the watch, with whole values.
+func (d *Definition) SortsAll() bool { return len(d.order) > 0 && !d.filters() && !d.Projects() }
+
 // OrderID is the ID that all windows of one view and one order share.
 func (d *Definition) OrderID() string { return d.orderID }
 
@@ -43,11 +45,7 @@ func (d *Definition) AppendSortKey(dst []byte, r stream.Resource) []byte {
 	found := texts[:len(d.order)]
 	d.columns.Find(r.Value, found)
 	for i, c := range d.order {
-		if found[i] == nil {
-			dst = order.AppendAbsent(dst)
-			continue
-		}
-		dst = order.AppendValue(dst, found[i], c.Descending)
+		dst = appendColumn(dst, found[i], c.Descending)
 	}
 	return dst
 }

@@ -19,6 +19,9 @@ type bundle struct {
 	open    []*entry // have some of the transaction being read
 	news    []*entry // have something new
 	spent   int      // by asking for candidates, until somebody counts it
+
+	columns *view.Columns // of the orders of all of the watch; nil: they are others since it was made
+	read    bool          // it has the change at hand
 }
 
 func newBundle(v *Views, indexed bool) bundle {
@@ -27,6 +30,7 @@ func newBundle(v *Views, indexed bool) bundle {
 
 func (b *bundle) add(e *entry) {
 	b.members[e] = struct{}{}
+	b.forgetColumns(e)
 	if b.indexed || e.declared == nil {
 		b.index.Add(e, e.definition)
 		return
@@ -36,6 +40,7 @@ func (b *bundle) add(e *entry) {
 
 func (b *bundle) drop(e *entry) {
 	delete(b.members, e)
+	b.forgetColumns(e)
 	b.index.Remove(e)
 }
 
@@ -158,17 +163,53 @@ func (b *bundle) change(s log.Snapshot, c log.Entry) {
 		change.Old = &old
 	}
 	deleted := c.Deleted()
+	b.read = false
 	b.candidates(change, func(k candidate, matches bool, err error) {
 		if change.New != nil {
 			k.ID.countFailure(err)
 		}
-		if !matches && (deleted || hadNone(k)) {
+		if !matches && (deleted || hadNone(k)) || b.passes(k.ID, change) {
 			return
 		}
 		if k.ID.apply(c, r, matches && !deleted, absent) {
 			b.touch(k.ID)
 		}
 	})
+}
+
+// passes reports whether a change passes by an order: the resource stays at its place, where no window has rows. It is most changes,
+// and the columns of all orders are read at once. An order that has some of the transaction is told, since its windows may be others
+// by now.
+func (b *bundle) passes(e *entry, c view.Change) bool {
+	if e.order == nil || c.Old == nil || c.New == nil || e.opened || !e.definition.SortsAll() {
+		return false
+	}
+	if b.columns == nil {
+		b.makeColumns()
+	}
+	if !b.read {
+		b.columns.Read(c.Old.Value, c.New.Value)
+		b.read = true
+	}
+	return b.columns.Same(e.column) && !e.order.shows(b.columns, e.column, c.New.Key)
+}
+
+// forgetColumns has the columns made again, if a view that comes or goes has some of them.
+func (b *bundle) forgetColumns(e *entry) {
+	if e.definition.SortsAll() {
+		b.columns = nil
+	}
+}
+
+func (b *bundle) makeColumns() {
+	var of []*view.Definition
+	for e := range b.members {
+		if e.definition.SortsAll() {
+			e.column = len(of)
+			of = append(of, e.definition)
+		}
+	}
+	b.columns, b.read = view.NewColumns(of), false
 }
 
 // changeOfUnknown handles a change of a resource whose former value is unknown. was says

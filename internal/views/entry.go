@@ -36,6 +36,7 @@ type entry struct {
 	over     bool         // it is declared, and does not fit: what it has is not published any more
 	at       log.Snapshot // the state that it has, once it is whole
 	seen     uint64       // number of the version of the watch that its last turn was about
+	column   int          // of an order: its number among those of the columns of its bundle
 }
 
 // subject is what a view is of, and for whom. Static after construction.

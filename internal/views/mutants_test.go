@@ -212,6 +212,12 @@ var windowMutants = []mutant{
 		"\tcase !w.reaches(old) && !w.reaches(now) || w.precedes(old) && now == nil:",
 	},
 	{
+		"a change of a resource in a window passes by",
+		"internal/views/bundle.go",
+		"b.columns.Same(e.column) && !e.order.shows(b.columns, e.column, c.New.Key)",
+		"b.columns.Same(e.column)",
+	},
+	{
 		"the total of a window that nothing touches stays",
 		"internal/views/sorted.go",
 		"\tif !t.moved && !moved {",

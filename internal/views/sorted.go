@@ -205,12 +205,23 @@ func (t *sorted) changes(old, now []byte, n int) {
 // changesAt tells the windows that a resource has changed whose place is the same. Most places are in no
 // window, and cost two comparisons however many windows there are.
 func (t *sorted) changesAt(item []byte, n int) {
+	if t.isShown(item) {
+		t.changes(item, item, n)
+	}
+}
+
+// isShown reports whether a window may have a row at a place.
+func (t *sorted) isShown(item []byte) bool {
 	if !t.extent.known {
 		t.extent = t.measure()
 	}
-	if t.extent.has(item) {
-		t.changes(item, item, n)
-	}
+	return t.extent.has(item)
+}
+
+// shows reports whether a window may have a row where the columns have a resource.
+func (t *sorted) shows(columns *view.Columns, of int, key string) bool {
+	t.item = append(columns.AppendSortKey(t.item[:0], of), key...)
+	return t.isShown(t.item)
 }
 
 // measure returns where the windows have rows.

@@ -47,16 +47,18 @@ func (n *finding) child(name string) *finding {
 // Find returns, for each path, the text of what lies at its end in a value, which is JSON text;
 // nil if there is nothing. Of a member that is in its object twice the last one counts. It sets the elements of found,
 // which has as many as there are paths. What no path leads to is not checked. If the value is not JSON, nothing is
-// found.
-func (f *Finder) Find(value []byte, found [][]byte) {
+// found, and ok is false.
+func (f *Finder) Find(value []byte, found [][]byte) (ok bool) {
 	clear(found)
 	s := scanner{text: value}
 	if s.peek() != '{' {
-		return
+		return true
 	}
 	if err := f.root.find(&s, found); err != nil || s.peek() != 0 {
 		clear(found)
+		return false
 	}
+	return true
 }
 
 // find reads an object.

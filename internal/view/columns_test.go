@@ -1,0 +1,49 @@
+package view
+
+import (
+	"bytes"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// TestColumns compares what the columns of several orders say of a change with the sort keys of each order.
+func TestColumns(t *testing.T) {
+	var of []*Definition
+	for _, order := range []string{"a", "-a,b", "c.d,a", "c", "-c.d.e,c.d", "e"} {
+		of = append(of, windowOf(t, Params{Order: order, Limit: "5"}))
+	}
+	same := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := NewColumns(of)
+		part := rapid.SampledFrom([]string{`"a":1`, `"a":2`, `"a":"x"`, `"b":1`, `"b":null`, `"c":{"d":1}`, `"c":{"d":{"e":2}}`, `"c":{"d"}`, `"c":7`, `"f":0`, `x`})
+		value := rapid.Custom(func(t *rapid.T) []byte {
+			parts := rapid.SliceOfN(part, 0, 4).Draw(t, "parts")
+			out := []byte("{")
+			for i, p := range parts {
+				if i > 0 {
+					out = append(out, ',')
+				}
+				out = append(out, p...)
+			}
+			return append(out, rapid.SampledFrom([]string{"}", "}", "}", ""}).Draw(t, "end")...)
+		})
+		before, after := value.Draw(t, "before"), value.Draw(t, "after")
+		c.Read(before, after)
+		for i, d := range of {
+			if !c.Same(i) {
+				continue
+			}
+			same++
+			was, is := d.AppendSortKey(nil, stream.Resource{Value: before}), d.AppendSortKey(nil, stream.Resource{Value: after})
+			if got := c.AppendSortKey(nil, i); !bytes.Equal(was, is) || !bytes.Equal(got, is) {
+				t.Fatalf("%s and %s have the same place in %s: %q, %q, %q", before, after, d.Params().Order, was, is, got)
+			}
+		}
+	})
+	if same == 0 {
+		t.Error("no change leaves a resource at its place")
+	}
+}
