@@ -8,6 +8,8 @@
 // also in descending order. Resources that are equal come in the order of the bytes of their keys. So
 // an order read backwards is not the opposite order, and each of the two needs a tree.
 //
+// A Builder makes a tree of many keys at once; Set and Delete change it.
+//
 // A number is compared digit by digit, and is never expanded: 1e999999999 takes as much room as 1.
 // The first MaxDigits significant digits count, the first MaxText bytes of a text, and exponents up
 // to MaxExponent in size.
