@@ -9,7 +9,8 @@ import (
 )
 
 // Builder makes a Tree of many keys at once, in a fraction of the time that Set takes for them, and with full leaves. It sorts
-// keys as they are added, in short runs, and then merges the runs. No call takes long, however many keys there are.
+// keys as they are added, in short runs, and then merges the runs. Only the first
+// call of Merge, which makes the hash table, and Tree, which makes the nodes above the leaves, take longer with more keys.
 //
 // The zero value is empty. A Builder is owned by one goroutine.
 type Builder struct {
