@@ -52,8 +52,9 @@ describe('series', () => {
           end += wait * step;
           const since = Number(new URLSearchParams(pathOf(step, '', known).split('?')[1]).get('since'));
           known = merge(known, answer(since));
-          expect(known).toEqual(answer(0));
         }
+        // Once, and as texts: it is by far the most work, and shorter lists of waits have the answers before.
+        expect(JSON.stringify(known)).toBe(JSON.stringify(answer(0)));
       }),
     );
   });
