@@ -45,7 +45,6 @@ export class Mover implements Moving {
     store.moving = this;
   }
 
-  /** What is shown is not the window that is wanted. */
   get moving(): boolean {
     return this.#current !== this.store.query;
   }

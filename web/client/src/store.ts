@@ -14,6 +14,8 @@ export type OnVerify = (store: Store, found: { readonly repaired: number }) => v
 
 /** What moves the window of a store, if it can be moved on its stream. */
 export interface Moving {
+  /** What is shown is not the window that is wanted. */
+  readonly moving: boolean;
   /** A request is made with the definition that the store has now. */
   requested(): void;
   /** Its stream is open. */
@@ -128,7 +130,8 @@ export class Store<V = unknown> implements Readable<V> {
   /** @internal hash: of the resource of an upsert, if it is known. */
   take(event: Event, hash?: Hash): void {
     if (event.type === 'status') this.#status = event;
-    if (event.type === 'status' || event.type === 'reset') this.#renewing = undefined;
+    // A stream begins another window with a reset, too.
+    if (event.type === 'status' || (event.type === 'reset' && !this.moving?.moving)) this.#renewing = undefined;
     this.#replica.take(event, hash);
   }
 

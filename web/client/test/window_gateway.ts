@@ -75,7 +75,11 @@ export class Gateway {
     const events = rows.map(({ key, revision, value }) => upsert('w', key, Number(revision), value));
     const name = this.moving ? { stream: `s${this.#streams.length}` } : {};
     const hello = wire({ type: 'hello', heartbeat_ms: 15_000, ...name, watches: [{ watch: 'w', mode: 'snapshot' }] } as never);
-    exchange.accept(hello + reset('w', `w@e-0/${this.#revision}`) + events.join('') + this.#event(end));
+    // In pieces, as they arrive from a real one.
+    exchange.accept(hello);
+    exchange.send(reset('w', `w@e-0/${this.#revision}`));
+    exchange.send(events.join(''));
+    exchange.send(this.#event(end));
     this.#streams.push({ exchange, query, shown: new Map(rows.map((row) => [row.key, row])), move: 0, moved: false });
   }
 
