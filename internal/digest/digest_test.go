@@ -1,7 +1,9 @@
 package digest
 
 import (
+	"bytes"
 	"fmt"
+	"math/bits"
 	"strings"
 	"testing"
 
@@ -56,6 +58,68 @@ func TestPieces(t *testing.T) {
 		x, whole := newXXH64(), text[:i]+"\nbase64\n"+text[i:]
 		if got, want := Of(text[i:], []byte(text[:i]), "base64"), Hash(x.sum(x.blocks([]byte(whole)), len(whole))); got != want {
 			t.Errorf("%q divided at %d: %x, want %x", text, i, got, want)
+		}
+	})
+}
+
+// plain is XXH64 with the seed 0 as its specification has it, step by step.
+func plain(text []byte) uint64 {
+	word := func(n int) (w uint64) {
+		for i := range n {
+			w |= uint64(text[i]) << (8 * i)
+		}
+		text = text[n:]
+		return w
+	}
+	round := func(v, w uint64) uint64 { return bits.RotateLeft64(v+w*prime2, 31) * prime1 }
+	length, h := uint64(len(text)), uint64(prime5)
+	if length >= 32 {
+		lanes := [4]uint64{prime1, prime2, 0, 0}
+		lanes[0] += prime2
+		lanes[3] -= prime1
+		for len(text) >= 32 {
+			for i := range lanes {
+				lanes[i] = round(lanes[i], word(8))
+			}
+		}
+		h = 0
+		for i, by := range []int{1, 7, 12, 18} {
+			h += bits.RotateLeft64(lanes[i], by)
+		}
+		for _, v := range lanes {
+			h = (h^round(0, v))*prime1 + prime4
+		}
+	}
+	h += length
+	for len(text) >= 8 {
+		h = bits.RotateLeft64(h^round(0, word(8)), 27)*prime1 + prime4
+	}
+	if len(text) >= 4 {
+		h = bits.RotateLeft64(h^word(4)*prime1, 23)*prime2 + prime3
+	}
+	for len(text) > 0 {
+		h = bits.RotateLeft64(h^word(1)*prime5, 11) * prime1
+	}
+	h = (h ^ h>>33) * prime2
+	h = (h ^ h>>29) * prime3
+	return h ^ h>>32
+}
+
+// FuzzOf compares a hash with what the specification says, step by step.
+func FuzzOf(f *testing.F) {
+	for _, v := range vectors {
+		f.Add(v.key, []byte(v.value), v.encoding)
+	}
+	for n := range 100 {
+		f.Add("key", bytes.Repeat([]byte("0123456789"), n)[:7*n], "")
+	}
+	f.Fuzz(func(t *testing.T, key string, value []byte, encoding string) {
+		text := fmt.Appendf(nil, "%s\n%s\n%s", value, encoding, key)
+		if got, want := Of(key, value, encoding), Hash(plain(text)); got != want {
+			t.Errorf("%q: %x, want %x", text, got, want)
+		}
+		if got, want := OfKey(key), uint32(plain([]byte(key))>>32); got != want {
+			t.Errorf("key %q: %x, want %x", key, got, want)
 		}
 	})
 }

@@ -49,15 +49,15 @@ func newXXH64() xxh64 {
 	return x
 }
 
-// blocks takes the whole blocks of 32 bytes of b, and returns the rest.
+// blocks takes the whole blocks of 32 bytes of b, and returns the rest. Each lane is a round, which is
+// written out: calls that are inlined leave instructions here that do nothing and take a sixth of the time.
 func (x *xxh64) blocks(b []byte) []byte {
 	v1, v2, v3, v4 := x.v1, x.v2, x.v3, x.v4
-	for len(b) >= 32 {
-		v1 = round(v1, binary.LittleEndian.Uint64(b))
-		v2 = round(v2, binary.LittleEndian.Uint64(b[8:16]))
-		v3 = round(v3, binary.LittleEndian.Uint64(b[16:24]))
-		v4 = round(v4, binary.LittleEndian.Uint64(b[24:32]))
-		b = b[32:]
+	for ; len(b) >= 32; b = b[32:] {
+		v1 = bits.RotateLeft64(v1+binary.LittleEndian.Uint64(b)*prime2, 31) * prime1
+		v2 = bits.RotateLeft64(v2+binary.LittleEndian.Uint64(b[8:16])*prime2, 31) * prime1
+		v3 = bits.RotateLeft64(v3+binary.LittleEndian.Uint64(b[16:24])*prime2, 31) * prime1
+		v4 = bits.RotateLeft64(v4+binary.LittleEndian.Uint64(b[24:32])*prime2, 31) * prime1
 	}
 	x.v1, x.v2, x.v3, x.v4 = v1, v2, v3, v4
 	return b
