@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, useCallback, useEffect, useRef, useState } from 'react';
 import type { TableRows } from './table';
 
 interface Cursor {
@@ -33,9 +33,8 @@ export function useCursor(rows: TableRows, { page, reveal, opened, onOpen, onMov
     [onOpen],
   );
 
-  // Before the rows change again: one that is not in the document yet cannot be scrolled to.
   const followed = useRef<string>(undefined); // the open row, once it was found
-  useLayoutEffect(() => {
+  useEffect(() => {
     if (opened === followed.current) return;
     if (opened === undefined || opened === key) return void (followed.current = opened);
     const index = rows.indexOf(opened);
