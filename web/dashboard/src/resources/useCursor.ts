@@ -34,11 +34,13 @@ export function useCursor(rows: TableRows, { page, reveal, opened, onOpen, onMov
   );
 
   const followed = useRef<string>(undefined); // the open row, once it was found
+  const rendered = rows.length;
   useEffect(() => {
     if (opened === followed.current) return;
     if (opened === undefined || opened === key) return void (followed.current = opened);
     const index = rows.indexOf(opened);
-    if (index < 0) return; // not loaded yet, or filtered out
+    // Not loaded yet, or filtered out; or it has come since, and the table is not yet tall enough to scroll to it.
+    if (index < 0 || index >= rendered) return;
     followed.current = opened;
     setPlace({ key: opened, index });
     reveal(index);
