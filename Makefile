@@ -207,8 +207,7 @@ browser-modules:
 
 .PHONY: servers
 servers: ## compile the real servers that tests start
-	@for m in $(SERVERS); do began=$$SECONDS; (cd "$$m" && CGO_ENABLED=0 GOWORK=off $(GO) build -o /dev/null $$(awk '$$1 == "tool" { print $$2 }' go.mod | grep . || echo .)); \
-	echo "==> $$m: compiled in $$((SECONDS - began)) s" >&2; done
+	@$(GO) run ./internal/streamtest/realserver/compile $(SERVERS)
 
 .PHONY: cover
 cover: servers ## write coverage.out and print the total

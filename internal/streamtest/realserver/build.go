@@ -41,21 +41,22 @@ func buildModule(t testing.TB, module string) string {
 	t.Helper()
 	one, _ := builds.LoadOrStore(module, new(build))
 	b := one.(*build)
-	b.once.Do(func() { b.binary, b.err = goBuild(module) })
+	b.once.Do(func() { b.binary, b.err = Compile(module) })
 	if b.err != nil {
 		t.Fatal(b.err)
 	}
 	return b.binary
 }
 
-// goBuild holds a lock on a file meanwhile, which the system releases if the process
+// Compile is Build for the module in a folder, whose path must be absolute, outside of a
+// test. It holds a lock on a file meanwhile, which the system releases if the process
 // dies.
-func goBuild(module string) (string, error) {
+func Compile(module string) (binary string, err error) {
 	program, err := programOf(module)
 	if err != nil {
 		return "", fmt.Errorf("no server in %s: want a module with a main package, or with a tool, there: %w", module, err)
 	}
-	binary, err := binaryOf(module, program)
+	binary, err = binaryOf(module, program)
 	if err != nil {
 		return "", err
 	}

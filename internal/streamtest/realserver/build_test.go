@@ -36,7 +36,7 @@ func TestBuildByManyAtOnce(t *testing.T) {
 	paths := make([]string, 4)
 	for i := range paths {
 		all.Go(func() {
-			binary, err := goBuild(dir) // as from independent processes
+			binary, err := Compile(dir) // as from independent processes
 			if err != nil {
 				t.Error(err)
 			}
@@ -58,7 +58,7 @@ func TestBuildByManyAtOnce(t *testing.T) {
 func TestBuildAgainDoesNothing(t *testing.T) {
 	dir := module(t, "package main\n\nfunc main() {}\n")
 	build := func() string {
-		binary, err := goBuild(dir)
+		binary, err := Compile(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,11 +82,11 @@ func TestBuildAgainDoesNothing(t *testing.T) {
 }
 
 func TestBuildReportsCompilerErrors(t *testing.T) {
-	_, err := goBuild(module(t, "package main\n\nfunc main() { misspelt() }\n"))
+	_, err := Compile(module(t, "package main\n\nfunc main() { misspelt() }\n"))
 	if err == nil || !strings.Contains(err.Error(), "undefined: misspelt") {
 		t.Errorf("got %v: want the compiler's error", err)
 	}
-	_, err = goBuild(filepath.Join(t.TempDir(), "absent"))
+	_, err = Compile(filepath.Join(t.TempDir(), "absent"))
 	if err == nil || !strings.Contains(err.Error(), "no server in") {
 		t.Errorf("got %v: want the folder that is missing", err)
 	}
