@@ -18,7 +18,11 @@ type Spot struct {
 	delivered
 	synced          bool
 	digest, deletes bool
-	from            stream.Position // of a reader whose walk has not begun
+	// The reader was told another status last, such as that it waits for its turn: at the end of the walk,
+	// and only if that is the head, it is told that the watch is in sync.
+	due    bool
+	atHead bool            // of a reader with a status due: the version is the newest
+	from   stream.Position // of a reader whose walk has not begun
 }
 
 // Stretch is what a reader is sent from a spot on, except for the bytes, and where it is then.
@@ -47,7 +51,10 @@ func (s *Subscription) Spot() (Spot, bool) {
 // spot is Spot, with the version that is read; nil: there is no spot.
 func (s *Subscription) spot() (at Spot, v *storage.Version) {
 	newest := s.log.newest()
-	if s.closed || s.paused || s.ownStatus != nil || len(s.first) > 0 || s.options.Interval > 0 || !storage.SameStatus(newest.Status, s.sentStatus) {
+	if s.closed || s.paused || s.ownStatus != nil || len(s.first) > 0 || s.options.Interval > 0 {
+		return at, nil
+	}
+	if at.due = !storage.SameStatus(newest.Status, s.sentStatus); at.due && newest.Status.State != stream.InSync {
 		return at, nil
 	}
 	switch r := s.options.Resume; {
@@ -62,6 +69,7 @@ func (s *Subscription) spot() (at Spot, v *storage.Version) {
 	default:
 		return at, nil
 	}
+	at.atHead = at.due && v == newest
 	at.version, at.joined, at.delivered, at.synced = weak.Make(v), s.joined, s.delivered, s.synced
 	at.digest, at.deletes = s.options.Digest, s.options.Deletes
 	return at, v
@@ -78,6 +86,7 @@ func (s *Subscription) shared() bool {
 // Owned by the pump of the reader.
 type Recording struct {
 	sub     *Subscription
+	at      Spot
 	version *storage.Version
 	sent    *stream.Status
 	stretch Stretch
@@ -86,11 +95,11 @@ type Recording struct {
 
 // Record begins to note a stretch at the spot where the reader is. It returns false if there is none.
 func (s *Subscription) Record() (*Recording, bool) {
-	_, v := s.spot()
+	at, v := s.spot()
 	if v == nil {
 		return nil, false
 	}
-	return &Recording{sub: s, version: v, sent: s.sentStatus, stretch: Stretch{begins: !s.walking()}, valid: true}, true
+	return &Recording{sub: s, at: at, version: v, sent: s.sentStatus, stretch: Stretch{begins: !s.walking()}, valid: true}, true
 }
 
 // Note adds the batch that the reader was given last, before its release.
@@ -108,8 +117,12 @@ func (r *Recording) Note(b *Batch) {
 func (r *Recording) follows() bool {
 	s, v := r.sub, r.version
 	switch {
-	case s.ownStatus != nil || s.sentStatus != r.sent || s.generation != v.Generation:
+	case s.ownStatus != nil || s.generation != v.Generation:
 		return false
+	case s.sentStatus != r.sent && (!r.at.atHead || s.walking() || s.sentStatus != v.Status):
+		return false
+	case r.at.atHead && s.log.newest() != v:
+		return false // it may have been told of a newer one at the end
 	case r.stretch.begins && r.stretch.outcome == OutcomePending && s.log.newest() != v:
 		return false // it may have begun in a newer version
 	}
@@ -157,6 +170,9 @@ func (s *Subscription) Take(at Spot, t *Stretch, b *Batch) bool {
 	}
 	switch {
 	case t.ends:
+		if at.atHead {
+			s.sentStatus = v.Status
+		}
 		s.endWalk()
 		return true
 	case s.walking():

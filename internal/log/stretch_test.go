@@ -26,6 +26,7 @@ type place struct {
 	joined
 	delivered
 	walk             walk
+	told             stream.Status
 	walking, synced  bool
 	caughtUp, pinned bool
 	outcome          ResumeOutcome
@@ -33,7 +34,7 @@ type place struct {
 }
 
 func placeOf(s *Subscription) place {
-	p := place{joined: s.joined, delivered: s.delivered, walking: s.walking(), synced: s.synced, caughtUp: s.CaughtUp(), outcome: s.outcome, skipped: s.skipped}
+	p := place{joined: s.joined, delivered: s.delivered, walking: s.walking(), synced: s.synced, caughtUp: s.CaughtUp(), outcome: s.outcome, skipped: s.skipped, told: *s.sentStatus}
 	if p.walking {
 		p.walk, p.pinned = *s.walk, s.pin.Version() != nil
 		p.walk.examined = 0
@@ -79,7 +80,9 @@ type stretchLog struct {
 	readers   []*Subscription
 	positions []stream.Position
 	known     map[Spot]stretchText
+	waited    map[*Subscription]bool // told that they wait for their turn
 	taken     int
+	byWaiters int // of these
 }
 
 func (l *stretchLog) commit(most int) {
@@ -104,7 +107,14 @@ func (l *stretchLog) subscribe() {
 		p := rapid.SampledFrom(l.positions).Draw(l.t, "position")
 		o.Resume = &p
 	}
-	l.readers = append(l.readers, l.Subscribe(o))
+	s := l.Subscribe(o)
+	l.readers = append(l.readers, s)
+	if rapid.Bool().Draw(l.t, "waits") {
+		s.Pause("the snapshot waits for its turn")
+		s.NextTurn(&Batch{})
+		s.Unpause()
+		l.waited[s] = true
+	}
 }
 
 // read moves a reader to the end of a stretch: if it is known, by taking it, and compares that with a
@@ -124,6 +134,9 @@ func (l *stretchLog) read(s *Subscription) {
 		return
 	}
 	l.taken++
+	if l.waited[s] {
+		l.byWaiters++
+	}
 	alone := s.fork()
 	defer alone.Close()
 	var b Batch
@@ -152,9 +165,9 @@ func TestStretches(t *testing.T) {
 		storage.FlushSize, storage.ReplaySize, storage.TurnEntries, storage.SegmentSize = usual[0], usual[1], usual[2], usual[3]
 	}()
 	storage.FlushSize, storage.ReplaySize, storage.TurnEntries, storage.SegmentSize = 4<<10, 8<<10, 8, 4<<10
-	taken := 0
+	taken, byWaiters := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		l := &stretchLog{Writer: NewWriter(Config{Watch: "a"}), t: t, known: map[Spot]stretchText{}, revision: 1}
+		l := &stretchLog{Writer: NewWriter(Config{Watch: "a"}), t: t, known: map[Spot]stretchText{}, waited: map[*Subscription]bool{}, revision: 1}
 		if _, err := l.Replace("e", nil, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -188,9 +201,10 @@ func TestStretches(t *testing.T) {
 			s.Close()
 		}
 		taken += l.taken
+		byWaiters += l.byWaiters
 	})
-	if taken < 20 {
-		t.Errorf("%d stretches were taken, want more", taken)
+	if taken < 20 || byWaiters < 10 {
+		t.Errorf("%d stretches were taken, %d of them by readers that had waited, want more", taken, byWaiters)
 	}
 }
 
