@@ -97,7 +97,7 @@ watches: { notes: { source: local } }
 				t.Fatal(err)
 			}
 			defer c.Close()
-			replica := c.Replica(inTime(t), "notes")
+			replica := c.Replica(t.Context(), "notes")
 			defer replica.Close()
 			if err := replica.Ready(inTime(t)); err != nil || replica.Len() != resources {
 				t.Fatalf("%d resources, error %v", replica.Len(), err)

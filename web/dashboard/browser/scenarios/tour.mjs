@@ -98,13 +98,14 @@ function computed() {
     const last = element.parentElement && element === element.parentElement.lastElementChild ? ':last' : '';
     return `${place(element.parentElement)} > ${own}${last}`;
   };
+  const names = [...getComputedStyle(document.body)].filter((name) => !varies.test(name)); // custom properties are left out, so all elements have these
   const all = new Map();
   for (const element of document.querySelectorAll('body *')) {
     if (element.closest('.u-wrap, [hidden], script') || all.has(place(element)) || element.hasAttribute('style')) continue;
     const style = getComputedStyle(element);
     const stated = element.computedStyleMap();
     const value = (name) => (name.startsWith('margin-') ? String(stated.get(name)) : style.getPropertyValue(name));
-    all.set(place(element), Object.fromEntries([...style].filter((name) => !varies.test(name)).map((name) => [name, value(name)])));
+    all.set(place(element), Object.fromEntries(names.map((name) => [name, value(name)])));
   }
   return [...all];
 }
