@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"net/url"
 	"reflect"
@@ -446,6 +447,11 @@ func (w *world) look() error {
 		w.settle()
 	}
 	w.advance(2 * time.Second)
+	before, known, err := w.wholeWatch(p, n)
+	if err != nil {
+		return err
+	}
+	w.advance(2 * time.Second) // totals are told once a second
 	lines, status, ended := w.close(a, l)
 	if status >= 500 && status != 503 {
 		return fmt.Errorf("%s of %s at %s is answered with status %d", of.query, p.name, n.name, status)
@@ -457,25 +463,31 @@ func (w *world) look() error {
 	if err != nil {
 		return err
 	}
-	a, l, err = w.enter(p, n, "/v1/watches/w/events", "")
-	if err != nil {
-		return err
-	}
-	w.settle()
-	lines, status, ended = w.close(a, l)
-	all, wholly, err := state(lines)
-	if err != nil || status != 200 || ended != nil || !whole || !wholly || n.lives != lives {
+	all, still, err := w.wholeWatch(p, n)
+	if err != nil || !whole || !known || !still || n.lives != lives || !maps.Equal(all, before) {
 		return err
 	}
 	var seen []stream.Resource
-	for key, value := range all.values {
+	for key, value := range all {
 		seen = append(seen, stream.Resource{Key: key, Value: []byte(value)})
 	}
 	reached.add(1, "windows and counts of principals")
 	if want := of.want(seen); !reflect.DeepEqual(shows, want) {
-		return fmt.Errorf("broke Confidential: %s, who may see %v, is shown %v by %s, want %v of %v", p.name, rules[p.rule], shows, of.query, want, all.values)
+		return fmt.Errorf("broke Confidential: %s, who may see %v, is shown %v by %s, want %v of %v", p.name, rules[p.rule], shows, of.query, want, all)
 	}
 	return nil
+}
+
+// wholeWatch returns what a principal is shown of the whole watch at a node; false: not everything.
+func (w *world) wholeWatch(p *principal, n *node) (values map[string]string, whole bool, err error) {
+	a, l, err := w.enter(p, n, "/v1/watches/w/events", "")
+	if err != nil {
+		return nil, false, err
+	}
+	w.settle()
+	lines, status, ended := w.close(a, l)
+	out, whole, err := state(lines)
+	return out.values, whole && status == 200 && ended == nil, err
 }
 
 // lie returns an id that a principal could make of those that it has, and of what it can guess.
