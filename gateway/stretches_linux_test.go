@@ -17,7 +17,8 @@ import (
 // is from the log, and no file is left open.
 func TestStretchesOverTCP(t *testing.T) { testStretchesOverTCP(t, 0, 1) }
 
-// TestStretchesOfStreamsThatWait: so are clients that wait for a place in the snapshot budget, which has two.
+// TestStretchesOfStreamsThatWait: so are clients that wait for a place in the snapshot budget, which has two. Nine of the
+// ten clients of each encoding can take all stretches, of which an uncompressed snapshot has 28.
 func TestStretchesOfStreamsThatWait(t *testing.T) {
 	testStretchesOverTCP(t, 512<<10, 150)
 }
