@@ -52,6 +52,9 @@ func (w *world) act() error {
 	if w.shape.guarded && w.shape.windows && w.rarely(6) {
 		return w.look()
 	}
+	if *detours && w.rarely(3) {
+		return w.detour()
+	}
 	if w.shape.wide && w.rarely(3) {
 		return w.stopAtOnce()
 	}

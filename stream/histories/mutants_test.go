@@ -106,7 +106,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "another replica does not drop the name of the run",
-		args: []string{"-deletes", strconv.Itoa(int(streamtest.Vanishing)), "-others", "0"},
+		args: []string{"-deletes", strconv.Itoa(int(streamtest.Vanishing)), "-detours"},
 		edits: []edit{{
 			file: "internal/log/subscription.go",
 			old:  "	case r.Run != 0 && r.Run != v.Run.Name:\n",

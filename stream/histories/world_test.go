@@ -102,7 +102,7 @@ func newShape(c *choices) shape {
 	s.views = c.rarely(2)
 	s.narrow = s.views && c.rarely(2)
 	s.wires = oneOf(c, 0, 1, 2, 3)
-	if s.guarded = c.rarely(4); s.guarded {
+	if s.guarded = c.rarely(4) && !*detours; s.guarded {
 		s.patchy = false
 	}
 	if *deletes >= 0 {
@@ -112,8 +112,12 @@ func newShape(c *choices) shape {
 	if *windows {
 		s.views = true
 	}
+	if *detours {
+		s.roots, s.others, s.wires = 2, 0, 0
+		s.views, s.narrow = false, false
+	}
 	s.windows = s.views && s.deletes != streamtest.Vanishing
-	s.keeps = c.rarely(3) || *keep
+	s.keeps = c.rarely(3) && !*detours || *keep
 	if s.wide = c.rarely(40) || *wide; s.wide {
 		s.heavy, s.steps = false, 3+s.steps%4 // each costs as much as a hundred others
 	}
