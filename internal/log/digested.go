@@ -111,7 +111,7 @@ func (d *digestedStates) take(l *Log, v *storage.Version) *storage.Version {
 
 // keep keeps a state; nil: it is kept no more. d.mu is held.
 func (d *digestedStates) keep(l *Log, v *storage.Version) *Digested {
-	held := l.pins.Add(v, 0)
+	held := l.pins.Keep(v)
 	if held == nil {
 		return nil
 	}

@@ -60,7 +60,7 @@ func (r *releases) take(l *Log, v *storage.Version, interval time.Duration, tick
 	if r.of == nil {
 		r.of = map[time.Duration]released{}
 	}
-	r.of[interval] = released{tick, l.pins.Add(v, 0)}
+	r.of[interval] = released{tick, l.pins.Keep(v)}
 	r.kept.Add(1)
 	return v
 }

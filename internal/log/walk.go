@@ -257,12 +257,11 @@ func (s *Subscription) endWalk() {
 	s.walk, s.pin = nil, nil
 }
 
-// restartWalk continues a walk whose version was taken away in the newest version,
-// with what is newer than what was passed. What was passed may have changed since,
-// so a key may come twice, the second time newer.
+// restartWalk continues a walk whose version was taken away in the newest version, or in one
+// that another reader has pinned, with what is newer than what was passed. What was passed may have
+// changed since, so a key may come twice, the second time newer.
 func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	w := *s.walk
-	outage := v.Complete() != s.origin && w.purpose != snapshot
 	s.endWalk()
 	switch {
 	case w.purpose == verifying:
@@ -273,8 +272,17 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 		return
 	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue
-	case w.purpose == snapshot && w.revision == 0 && !s.early:
-		s.startWalk(b, s.snapshotWalk(v)) // nothing was passed
+	}
+	newest := v
+	pinned, joined := s.log.pins.Join(v.Generation, w.paused.asOf, s.options.MinRate)
+	if joined != nil {
+		v = joined
+	}
+	outage := v.Complete() != s.origin && w.purpose != snapshot
+	switch {
+	case w.purpose == snapshot && w.revision == 0 && !s.early: // nothing was passed
+		s.startWalk(b, s.snapshotWalk(v))
+		s.pin = pinned
 		return
 	case w.replay:
 		w.purpose, w.replay, w.began = catching, false, s.cursor
@@ -292,13 +300,15 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	if deletes < v.Forgotten || outage {
 		// A gateway that follows must learn of an outage before it receives anything
 		// from after it, and a bookmark would commit what it has received so far.
-		s.reset(b, v, stream.ResetExpired)
+		s.log.pins.Release(pinned)
+		s.reset(b, newest, stream.ResetExpired)
 		return
 	}
 	w.midTransaction = false
 	s.cursor = min(deletes, upserts)
 	w.v, w.deletes, w.at, w.upserts = v, true, v.After(deletes), v.After(upserts)
 	s.startWalk(b, w)
+	s.pin = pinned
 	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
 	s.sentStatus = &stream.Status{}
 	s.addStatus(b, v, false)

@@ -28,6 +28,9 @@ type Pins interface {
 	// TakeOldest takes the oldest version that holds memory away from its readers. It
 	// returns false if there is none.
 	TakeOldest() bool
+	// TakeSurplus is TakeOldest, but leaves one version to its readers. So the readers of each come to its end,
+	// one version after the other.
+	TakeSurplus() bool
 	// TakeAll takes all versions away from their readers.
 	TakeAll()
 }

@@ -140,9 +140,10 @@ func TestSizeText(t *testing.T) {
 // noPins is a log without readers of older versions.
 type noPins struct{}
 
-func (noPins) Held() int64      { return 0 }
-func (noPins) TakeOldest() bool { return false }
-func (noPins) TakeAll()         {}
+func (noPins) Held() int64       { return 0 }
+func (noPins) TakeOldest() bool  { return false }
+func (noPins) TakeSurplus() bool { return false }
+func (noPins) TakeAll()          {}
 
 // TestManyAccounts: what it takes to join a ceiling and to leave it does not depend on how
 // many share it, and whoever is left is found.

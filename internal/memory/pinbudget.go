@@ -14,9 +14,10 @@ const leastPinned = 16 << 20
 // Relieve takes pins away, oldest first, until what the logs hold fits, older
 // versions included. Whatever the ceilings allow, older versions and the superseded
 // entries of the log together hold no more than its live entries, so that all of it is at
-// most twice what is served. Under the shared ceiling it takes them where the most is held.
+// most twice what is served, and one older version beyond that. Under the shared ceiling it takes
+// them where the most is held.
 func (a *Account) Relieve(p Pins, live, dead int64) {
-	for p.Held() > max(leastPinned, live-dead) && p.TakeOldest() {
+	for p.Held() > max(leastPinned, live-dead) && p.TakeSurplus() {
 	}
 	if a == nil {
 		return

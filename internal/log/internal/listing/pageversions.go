@@ -41,7 +41,7 @@ func (p *pageVersions) keep(pins *pin.Set, v *storage.Version, asOf uint64, now 
 			oldest = slot
 		}
 	}
-	before, one := oldest.Load(), pins.Add(v, 0)
+	before, one := oldest.Load(), pins.Keep(v)
 	if one != nil && !oldest.CompareAndSwap(before, &pageVersion{one, asOf, now}) {
 		pins.Release(one) // another listing was faster
 		return

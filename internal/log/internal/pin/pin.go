@@ -17,6 +17,7 @@ import (
 type Pin struct {
 	held atomic.Pointer[storage.Version] // nil once it was released or taken away
 	era  *era                            // guarded by the mutex of the set; nil once held is
+	kept bool                            // for a reader that may come; static after construction
 	pace pace
 }
 
@@ -54,7 +55,14 @@ type era struct {
 	from uint64            // number of its first version; static after construction
 	to   uint64            // number of the first version after it; 0 while it is under way
 	pins map[*Pin]struct{} // nil: none
+
+	readers int           // pins of readers
+	since   time.Duration // when the first of these was added, since the set was made
 }
+
+// spared is how long the oldest version with a reader is left to it while newer ones are taken away. All of a
+// state has to be read in this time where it changes faster than it is read.
+const spared = time.Minute
 
 // span is the range of eras with pins whose versions hold some memory.
 type span struct{ first, last *era }
@@ -75,16 +83,17 @@ func NewSet(a *memory.Account, head *atomic.Pointer[storage.Version]) *Set {
 // ended reports whether the era had ended before a version.
 func (e *era) ended(number uint64) bool { return e.to != 0 && e.to <= number }
 
-func (e *era) add(one *Pin) {
-	if e.pins == nil {
-		e.pins = map[*Pin]struct{}{}
-	}
-	e.pins[one] = struct{}{}
-}
-
 // Add pins a version for a reader that must take rate bytes a second, if that is not
 // 0. It returns nil if memory of the version was already retired.
 func (s *Set) Add(v *storage.Version, rate int64) *Pin {
+	return s.addNew(v, &Pin{pace: pace{rate: rate}})
+}
+
+// Keep pins a version for readers that may come. It returns nil if memory of the version was already
+// retired.
+func (s *Set) Keep(v *storage.Version) *Pin { return s.addNew(v, &Pin{kept: true}) }
+
+func (s *Set) addNew(v *storage.Version, one *Pin) *Pin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.Number < s.newest {
@@ -94,14 +103,7 @@ func (s *Set) Add(v *storage.Version, rate int64) *Pin {
 		s.eras = append(s.eras, &era{from: s.newest})
 	}
 	i := slices.IndexFunc(s.eras, func(e *era) bool { return !e.ended(v.Number) })
-	one := &Pin{era: s.eras[i], pace: pace{rate: rate}}
-	one.held.Store(v)
-	one.pace.credit(s.now(), 0)
-	one.era.add(one)
-	if rate > 0 && !s.checking {
-		s.check()
-	}
-	return one
+	return s.add(s.eras[i], v, one)
 }
 
 // Again pins the version of a pin for another reader, with the same minimum rate. It returns
@@ -112,11 +114,51 @@ func (s *Set) Again(one *Pin) *Pin {
 	if one == nil || one.era == nil {
 		return nil
 	}
-	again := &Pin{era: one.era, pace: pace{rate: one.pace.rate}}
-	again.held.Store(one.Version())
-	again.pace.credit(s.now(), 0)
-	again.era.add(again)
-	return again
+	return s.add(one.era, one.Version(), &Pin{kept: one.kept, pace: pace{rate: one.pace.rate}})
+}
+
+// Join pins the newest version that another reader has pinned, for a reader that has lost its own, so that readers
+// that are too slow for all that changes come to have few versions. It returns nil if none is of the
+// generation, and has all up to a seq.
+func (s *Set) Join(generation, seq uint64, rate int64) (*Pin, *storage.Version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range slices.Backward(s.eras) {
+		if e.readers == 0 {
+			continue
+		}
+		var newest *storage.Version
+		for one := range e.pins {
+			if v := one.Version(); newest == nil || v.Number > newest.Number {
+				newest = v
+			}
+		}
+		if newest.Generation != generation || newest.Seq < seq {
+			return nil, nil
+		}
+		return s.add(e, newest, &Pin{pace: pace{rate: rate}}), newest
+	}
+	return nil, nil
+}
+
+// add adds a pin of a version of an era. s.mu is held.
+func (s *Set) add(e *era, v *storage.Version, one *Pin) *Pin {
+	one.era = e
+	one.held.Store(v)
+	one.pace.credit(s.now(), 0)
+	if e.pins == nil {
+		e.pins = map[*Pin]struct{}{}
+	}
+	e.pins[one] = struct{}{}
+	if !one.kept {
+		if e.readers++; e.readers == 1 {
+			e.since = s.now()
+		}
+	}
+	if one.pace.rate > 0 && !s.checking {
+		s.check()
+	}
+	return one
 }
 
 // Release ends a pin. One that was taken away has already ended, and so has nil.
@@ -134,6 +176,9 @@ func (s *Set) end(one *Pin) {
 	if e := one.era; e != nil {
 		one.era = nil
 		delete(e.pins, one)
+		if !one.kept {
+			e.readers--
+		}
 		s.releaseEra(e)
 	}
 }
@@ -263,6 +308,37 @@ func (s *Set) TakeOldest() bool {
 	return oldest != nil
 }
 
+// TakeSurplus takes away the pins of the oldest era that holds memory, but for one with readers: the oldest
+// whose readers have not had long enough, or else the newest. So these readers come to the end of their
+// version, however fast the log changes, and then those of the next one. It returns false if
+// nothing else holds memory.
+func (s *Set) TakeSurplus() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var left *era
+	for _, e := range s.eras {
+		if e.readers == 0 {
+			continue
+		}
+		if left = e; s.now()-e.since < spared {
+			break
+		}
+	}
+	var oldest *era
+	for held := range s.spans {
+		if left != nil && held.first.from <= left.from && left.from <= held.last.from {
+			continue // it stays anyway
+		}
+		if oldest == nil || held.first.from < oldest.from {
+			oldest = held.first
+		}
+	}
+	if oldest != nil {
+		s.take(oldest)
+	}
+	return oldest != nil
+}
+
 // TakeAll takes all pins away.
 func (s *Set) TakeAll() {
 	s.mu.Lock()
@@ -278,6 +354,7 @@ func (s *Set) take(e *era) {
 		one.era = nil
 	}
 	clear(e.pins)
+	e.readers = 0
 	s.releaseEra(e)
 }
 

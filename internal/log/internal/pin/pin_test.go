@@ -1,6 +1,7 @@
 package pin
 
 import (
+	"cmp"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -74,6 +75,80 @@ func TestOldestIsTakenFirst(t *testing.T) {
 		t.Error("not all was taken")
 	}
 	s.Release(second) // it has ended already
+}
+
+// TestSurplusLeavesOneVersion to its readers: the oldest for a while, and then the next one. One that
+// is kept for readers that may come is not spared.
+func TestSurplusLeavesOneVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSet(nil)
+		has := func(want string, of ...*Pin) {
+			t.Helper()
+			got := ""
+			for i, one := range of {
+				if one.Version() != nil {
+					got += string(rune('a' + i))
+				}
+			}
+			if got != want {
+				t.Errorf("%q have their versions, want %q", got, want)
+			}
+		}
+		pinned := func(number uint64, add func(*storage.Version) *Pin) *Pin {
+			one := add(&storage.Version{Number: number, Seq: number})
+			s.Advance(number+1, []Retired{{Born: number, Bytes: 100}}, 0, 1)
+			return one
+		}
+		reader := func(v *storage.Version) *Pin { return s.Add(v, 0) }
+		kept, first, second, third := pinned(1, s.Keep), pinned(2, reader), pinned(3, reader), pinned(4, reader)
+		for _, want := range []string{"bcd", "bd", "b"} {
+			if !s.TakeSurplus() {
+				t.Error("nothing is taken")
+			}
+			has(want, kept, first, second, third)
+		}
+		if s.TakeSurplus() {
+			t.Error("the last one is taken")
+		}
+		time.Sleep(spared)
+		if s.TakeSurplus() {
+			t.Error("the last one is taken once its time is over")
+		}
+		has("b", kept, first, second, third)
+		fourth := pinned(5, reader)
+		if !s.TakeSurplus() || s.TakeSurplus() {
+			t.Error("one of two is to be taken")
+		}
+		if has("b", first, fourth); s.Held() != 100 {
+			t.Errorf("%d bytes are held", s.Held())
+		}
+	})
+}
+
+// TestJoin: a reader that has lost its version gets the newest that another reader has, if that has
+// all that it knows of.
+func TestJoin(t *testing.T) {
+	s := newSet(nil)
+	of := func(number uint64) *storage.Version { return &storage.Version{Number: number, Seq: 10 * number, Generation: 1} }
+	if one, v := s.Join(1, 0, 0); one != nil || v != nil {
+		t.Error("a version is joined that nobody has")
+	}
+	first := s.Add(of(1), 0)
+	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
+	s.Add(of(2), 0)
+	s.Advance(3, []Retired{{Born: 2, Bytes: 100}}, 0, 1)
+	s.Keep(of(3))
+	for _, test := range []struct{ generation, seq, want uint64 }{{1, 0, 2}, {1, 20, 2}, {1, 21, 0}, {2, 0, 0}} {
+		one, v := s.Join(test.generation, test.seq, 0)
+		if got := cmp.Or(v, &storage.Version{}).Number; got != test.want || one.Version() != v {
+			t.Errorf("generation %d, seq %d: got version %d, want %d", test.generation, test.seq, got, test.want)
+		}
+	}
+	s.Release(first)
+	s.TakeAll()
+	if one, _ := s.Join(1, 0, 0); one != nil {
+		t.Error("a version is joined that was taken away")
+	}
 }
 
 // TestSlowPinIsTaken once its reader is below the minimum rate and there is something newer,
