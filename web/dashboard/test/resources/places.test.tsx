@@ -79,6 +79,26 @@ describe('the values at places', () => {
     end();
   });
 
+  it('are asked for three at a time once the first is there', async () => {
+    let most = 0;
+    const waiting: Array<() => void> = [];
+    vi.stubGlobal('fetch', async (url: URL) => {
+      const offset = Number(new URL(url).searchParams.get('offset'));
+      await new Promise<void>((answer) => {
+        most = Math.max(most, waiting.push(answer));
+      });
+      return Response.json({ resources: served.slice(offset, offset + 1) });
+    });
+    const { end } = await show('n');
+    expect(waiting).toHaveLength(1);
+    while (waiting.length) {
+      waiting.pop()!(); // the newest, so that answers come in another order
+      await act(() => vi.advanceTimersByTimeAsync(10));
+    }
+    expect([most, places?.map(({ index }) => index)]).toEqual([3, placesOf(5_000)]);
+    end();
+  });
+
   it('are asked for again while the table changes, and not otherwise', async () => {
     const { window, end } = await show('n');
     await act(() => vi.advanceTimersByTimeAsync(60_000));
