@@ -14,34 +14,33 @@ import (
 // take nothing. What older versions hold is bounded.
 func TestSlowReadersOfAWatchThatChanges(t *testing.T) {
 	for _, test := range []struct {
-		name          string
-		slow, blocked int
-		interval      time.Duration
-		within        time.Duration // each reader has a newer state
+		name             string
+		readers, blocked int
+		flushes          int // that a reader takes 20 times a second, of 64 KiB
+		interval         time.Duration
+		within           time.Duration // each reader has a newer state
 	}{
-		{name: "one", slow: 1, within: 15 * time.Second},
-		{name: "one with an interval", slow: 1, interval: 5 * time.Second, within: 20 * time.Second},
-		{name: "ten", slow: 10, within: 25 * time.Second},
-		{name: "ten, and others that take nothing", slow: 10, blocked: 10, within: 85 * time.Second},
+		{name: "one", readers: 1, flushes: 2, within: 15 * time.Second},
+		{name: "one with an interval", readers: 1, flushes: 2, interval: 5 * time.Second, within: 20 * time.Second},
+		{name: "ten", readers: 10, flushes: 2, within: 25 * time.Second},
+		{name: "ten, and others that take nothing", readers: 10, blocked: 10, flushes: 2, within: 30 * time.Second},
+		{name: "faster ones, and one that takes nothing", readers: 3, blocked: 1, flushes: 20, within: 8 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if testing.Short() && test.blocked > 0 {
-				t.Skip("gigabytes are written")
-			}
 			synctest.Test(t, func(t *testing.T) {
 				const resources, size = 1300, 12_000
 				l := NewWriter(Config{Watch: "w"})
 				mustReplace(t, l, "e", resources, larges(resources, size)...)
 				inSync(l)
 				var readers []*churned
-				for i := range test.slow + test.blocked {
+				for i := range test.readers + test.blocked {
 					s := l.Subscribe(SubscribeOptions{Interval: test.interval, MinRate: 4 << 10})
 					defer s.Close()
-					readers = append(readers, &churned{s: s, blocked: i >= test.slow, at: time.Now(), within: test.within})
+					readers = append(readers, &churned{s: s, blocked: i >= test.readers, flushes: test.flushes, at: time.Now(), within: test.within})
 				}
 				revision, value := uint64(resources), large("", 0, size).Value
 				const step, changed = 50 * time.Millisecond, 130 // 2.6 MB and 31 MB a second
-				for n := range int(2 * test.within / step) {
+				for n := range int(max(2*test.within, 15*time.Second) / step) {
 					time.Sleep(step)
 					revision++
 					var changes []Change
@@ -64,10 +63,11 @@ func TestSlowReadersOfAWatchThatChanges(t *testing.T) {
 	}
 }
 
-// churned is a reader that takes two flushes now and then.
+// churned is a reader that takes some flushes now and then.
 type churned struct {
 	s       *Subscription
 	b       Batch
+	flushes int
 	blocked bool // after its first flushes
 	taken   int
 	at      time.Time // of its newest state
@@ -75,7 +75,7 @@ type churned struct {
 }
 
 func (r *churned) take(t *testing.T) {
-	for range 2 {
+	for range r.flushes {
 		if r.taken++; r.blocked && r.taken > 10 {
 			return
 		}

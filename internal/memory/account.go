@@ -28,9 +28,9 @@ type Pins interface {
 	// TakeOldest takes the oldest version that holds memory away from its readers. It
 	// returns false if there is none.
 	TakeOldest() bool
-	// TakeSurplus is TakeOldest, but leaves one version to its readers. So the readers of each come to its end,
-	// one version after the other.
-	TakeSurplus() bool
+	// TakeSurplus takes versions away, oldest first, until they hold no more than most bytes, but for one version, which
+	// is left to its readers. So the readers of each come to its end, one version after the other.
+	TakeSurplus(most int64)
 	// TakeAll takes all versions away from their readers.
 	TakeAll()
 }

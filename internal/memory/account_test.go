@@ -142,7 +142,7 @@ type noPins struct{}
 
 func (noPins) Held() int64       { return 0 }
 func (noPins) TakeOldest() bool  { return false }
-func (noPins) TakeSurplus() bool { return false }
+func (noPins) TakeSurplus(int64) {}
 func (noPins) TakeAll()          {}
 
 // TestManyAccounts: what it takes to join a ceiling and to leave it does not depend on how

@@ -17,8 +17,7 @@ const leastPinned = 16 << 20
 // most twice what is served, and one older version beyond that. Under the shared ceiling it takes
 // them where the most is held.
 func (a *Account) Relieve(p Pins, live, dead int64) {
-	for p.Held() > max(leastPinned, live-dead) && p.TakeSurplus() {
-	}
+	p.TakeSurplus(max(leastPinned, live-dead))
 	if a == nil {
 		return
 	}

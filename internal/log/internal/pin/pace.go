@@ -81,7 +81,11 @@ func (s *Set) now() time.Duration { return time.Since(s.began) }
 
 // Credit notes that the reader of a pin is sent n more bytes; see pace.
 func (s *Set) Credit(one *Pin, n int) {
-	if one != nil && one.pace.rate > 0 {
+	if one == nil {
+		return
+	}
+	one.taken.Add(int64(n))
+	if one.pace.rate > 0 {
 		one.pace.credit(s.now(), n)
 	}
 }

@@ -19,6 +19,9 @@ type Pin struct {
 	era  *era                            // guarded by the mutex of the set; nil once held is
 	kept bool                            // for a reader that may come; static after construction
 	pace pace
+
+	began time.Duration // since the set was made; static after construction
+	taken atomic.Int64  // bytes that the reader was sent
 }
 
 // Version returns the pinned version; nil if it was taken away.
@@ -58,11 +61,16 @@ type era struct {
 
 	readers int           // pins of readers
 	since   time.Duration // when the first of these was added, since the set was made
+	read    time.Duration // when one of these was found to read it fast enough
 }
 
-// spared is how long the oldest version with a reader is left to it while newer ones are taken away. All of a
-// state has to be read in this time where it changes faster than it is read.
-const spared = time.Minute
+// An era is spared as long as one of its readers would have read all of the version in this time, of which it may begin
+// with some in which it reads nothing.
+const (
+	spared     = time.Minute
+	sparedIdle = 5 * time.Second
+	readFor    = time.Second // it is not looked for it again
+)
 
 // span is the range of eras with pins whose versions hold some memory.
 type span struct{ first, last *era }
@@ -143,16 +151,17 @@ func (s *Set) Join(generation, seq uint64, rate int64) (*Pin, *storage.Version) 
 
 // add adds a pin of a version of an era. s.mu is held.
 func (s *Set) add(e *era, v *storage.Version, one *Pin) *Pin {
-	one.era = e
+	now := s.now()
+	one.era, one.began = e, now
 	one.held.Store(v)
-	one.pace.credit(s.now(), 0)
+	one.pace.credit(now, 0)
 	if e.pins == nil {
 		e.pins = map[*Pin]struct{}{}
 	}
 	e.pins[one] = struct{}{}
 	if !one.kept {
 		if e.readers++; e.readers == 1 {
-			e.since = s.now()
+			e.since, e.read = now, now
 		}
 	}
 	if one.pace.rate > 0 && !s.checking {
@@ -308,11 +317,14 @@ func (s *Set) TakeOldest() bool {
 	return oldest != nil
 }
 
-// TakeSurplus takes away the pins of the oldest era that holds memory, but for one with readers: the oldest
-// whose readers have not had long enough, or else the newest. So these readers come to the end of their
-// version, however fast the log changes, and then those of the next one. It returns false if
-// nothing else holds memory.
-func (s *Set) TakeSurplus() bool {
+// TakeSurplus takes pins away, those of the oldest era first, until the others hold no more than most
+// bytes, beside one era with readers: the oldest that is spared, or else the newest. So these
+// readers come to the end of their version, however fast the log changes, and then those of the
+// next one; and readers that need less time are as well off as without them.
+func (s *Set) TakeSurplus(most int64) {
+	if s.Held() <= most {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var left *era
@@ -320,23 +332,49 @@ func (s *Set) TakeSurplus() bool {
 		if e.readers == 0 {
 			continue
 		}
-		if left = e; s.now()-e.since < spared {
+		if left = e; e.spare(s.now()) {
 			break
 		}
 	}
-	var oldest *era
-	for held := range s.spans {
-		if left != nil && held.first.from <= left.from && left.from <= held.last.from {
-			continue // it stays anyway
+	for {
+		var oldest *era
+		beside := int64(0)
+		for held, bytes := range s.spans {
+			if left != nil && held.first.from <= left.from && left.from <= held.last.from {
+				continue // it stays anyway
+			}
+			if beside += bytes; oldest == nil || held.first.from < oldest.from {
+				oldest = held.first
+			}
 		}
-		if oldest == nil || held.first.from < oldest.from {
-			oldest = held.first
+		if beside <= most {
+			return
 		}
-	}
-	if oldest != nil {
 		s.take(oldest)
 	}
-	return oldest != nil
+}
+
+// spare reports whether readers are given the time to read all of a version.
+func (e *era) spare(now time.Duration) bool {
+	if now-e.since >= spared {
+		return false
+	}
+	if now-e.read < readFor {
+		return true
+	}
+	for one := range e.pins {
+		if !one.kept && one.reads(now) {
+			e.read = now
+			return true
+		}
+	}
+	return false
+}
+
+// reads reports whether the reader takes its version fast enough to be spared.
+func (p *Pin) reads(now time.Duration) bool {
+	passed := now - p.began - sparedIdle
+	return passed <= 0 || float64(p.taken.Load()) >= float64(p.Version().Bytes)*float64(passed)/float64(spared-sparedIdle)
 }
 
 // TakeAll takes all pins away.

@@ -101,35 +101,58 @@ func TestSurplusLeavesOneVersion(t *testing.T) {
 		}
 		reader := func(v *storage.Version) *Pin { return s.Add(v, 0) }
 		kept, first, second, third := pinned(1, s.Keep), pinned(2, reader), pinned(3, reader), pinned(4, reader)
-		for _, want := range []string{"bcd", "bd", "b"} {
-			if !s.TakeSurplus() {
-				t.Error("nothing is taken")
-			}
-			has(want, kept, first, second, third)
-		}
-		if s.TakeSurplus() {
-			t.Error("the last one is taken")
+		for _, step := range []struct {
+			most int64
+			want string
+		}{{300, "abcd"}, {250, "bcd"}, {100, "bd"}, {99, "b"}, {0, "b"}} {
+			s.TakeSurplus(step.most)
+			has(step.want, kept, first, second, third)
 		}
 		time.Sleep(spared)
-		if s.TakeSurplus() {
-			t.Error("the last one is taken once its time is over")
-		}
+		s.TakeSurplus(0) // no other reader waits
 		has("b", kept, first, second, third)
 		fourth := pinned(5, reader)
-		if !s.TakeSurplus() || s.TakeSurplus() {
-			t.Error("one of two is to be taken")
-		}
+		s.TakeSurplus(0)
 		if has("b", first, fourth); s.Held() != 100 {
 			t.Errorf("%d bytes are held", s.Held())
 		}
 	})
 }
 
+// TestSurplusLeavesNoVersionToReadersThatTakeNothing, or too little, once others wait for theirs.
+func TestSurplusLeavesNoVersionToReadersThatTakeNothing(t *testing.T) {
+	for _, test := range []struct {
+		taken int // each second, of 6000 bytes
+		keeps time.Duration
+	}{{0, 5 * time.Second}, {60, 11 * time.Second}, {120, spared}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSet(nil)
+			one := s.Add(&storage.Version{Number: 1, Seq: 1, Contents: storage.Contents{Bytes: 6000}}, 0)
+			s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
+			for kept := time.Duration(0); ; kept += time.Second {
+				other := s.Add(&storage.Version{Number: s.newest, Seq: 2}, 0)
+				s.Advance(s.newest+1, []Retired{{Born: s.newest, Bytes: 100}}, 0, 1)
+				s.TakeSurplus(0)
+				if s.Release(other); one.Version() == nil || kept > 2*spared {
+					if kept < test.keeps || kept > test.keeps+2*time.Second {
+						t.Errorf("a reader that takes %d bytes a second keeps its version for %v, want %v", test.taken, kept, test.keeps)
+					}
+					return
+				}
+				time.Sleep(time.Second)
+				s.Credit(one, test.taken)
+			}
+		})
+	}
+}
+
 // TestJoin: a reader that has lost its version gets the newest that another reader has, if that has
 // all that it knows of.
 func TestJoin(t *testing.T) {
 	s := newSet(nil)
-	of := func(number uint64) *storage.Version { return &storage.Version{Number: number, Seq: 10 * number, Generation: 1} }
+	of := func(number uint64) *storage.Version {
+		return &storage.Version{Number: number, Seq: 10 * number, Generation: 1}
+	}
 	if one, v := s.Join(1, 0, 0); one != nil || v != nil {
 		t.Error("a version is joined that nobody has")
 	}
