@@ -371,10 +371,11 @@ func (e *era) spare(now time.Duration) bool {
 	return false
 }
 
-// reads reports whether the reader takes its version fast enough to be spared.
+// reads reports whether the reader takes its version fast enough to be spared. One without a minimum rate, such as what
+// makes a view, does.
 func (p *Pin) reads(now time.Duration) bool {
 	passed := now - p.began - sparedIdle
-	return passed <= 0 || float64(p.taken.Load()) >= float64(p.Version().Bytes)*float64(passed)/float64(spared-sparedIdle)
+	return p.pace.rate == 0 || passed <= 0 || float64(p.taken.Load()) >= float64(p.Version().Bytes)*float64(passed)/float64(spared-sparedIdle)
 }
 
 // TakeAll takes all pins away.

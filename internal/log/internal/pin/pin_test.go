@@ -122,12 +122,13 @@ func TestSurplusLeavesOneVersion(t *testing.T) {
 // TestSurplusLeavesNoVersionToReadersThatTakeNothing, or too little, once others wait for theirs.
 func TestSurplusLeavesNoVersionToReadersThatTakeNothing(t *testing.T) {
 	for _, test := range []struct {
-		taken int // each second, of 6000 bytes
+		rate  int64 // that it must take
+		taken int   // each second, of 6000 bytes
 		keeps time.Duration
-	}{{0, 5 * time.Second}, {60, 11 * time.Second}, {120, spared}} {
+	}{{1, 0, 5 * time.Second}, {1, 60, 11 * time.Second}, {1, 120, spared}, {0, 0, spared}} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSet(nil)
-			one := s.Add(&storage.Version{Number: 1, Seq: 1, Contents: storage.Contents{Bytes: 6000}}, 0)
+			one := s.Add(&storage.Version{Number: 1, Seq: 1, Contents: storage.Contents{Bytes: 6000}}, test.rate)
 			s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
 			for kept := time.Duration(0); ; kept += time.Second {
 				other := s.Add(&storage.Version{Number: s.newest, Seq: 2}, 0)
@@ -135,7 +136,7 @@ func TestSurplusLeavesNoVersionToReadersThatTakeNothing(t *testing.T) {
 				s.TakeSurplus(0)
 				if s.Release(other); one.Version() == nil || kept > 2*spared {
 					if kept < test.keeps || kept > test.keeps+2*time.Second {
-						t.Errorf("a reader that takes %d bytes a second keeps its version for %v, want %v", test.taken, kept, test.keeps)
+						t.Errorf("%+v: a reader keeps its version for %v", test, kept)
 					}
 					return
 				}
