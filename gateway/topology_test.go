@@ -112,11 +112,14 @@ func TestTopologyIsForOperators(t *testing.T) {
 	r.get("/v1/topology?watch=orders", r.as("sam")...).want(t, 400, "")
 }
 
+// racing is whether the race detector runs, which has crashed with goroutines of 10,000 connections.
+var racing bool
+
 // TestSubscribersAtSize checks that each of 10,000 subscribers is on exactly one page, that they
 // are found, and that hostile names stay within bounds.
 func TestSubscribersAtSize(t *testing.T) {
 	size := 10_000
-	if testing.Short() {
+	if testing.Short() || racing {
 		size = 2_000
 	}
 	synctest.Test(t, func(t *testing.T) {
