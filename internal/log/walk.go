@@ -309,7 +309,7 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	w.v, w.deletes, w.at, w.upserts = v, true, v.After(deletes), v.After(upserts)
 	s.startWalk(b, w)
 	s.pin = pinned
-	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
+	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with a newer one"}
 	s.sentStatus = &stream.Status{}
 	s.addStatus(b, v, false)
 }

@@ -64,12 +64,14 @@ type era struct {
 	read    time.Duration // when one of these was found to read it fast enough
 }
 
-// An era is spared as long as one of its readers would have read all of the version in this time, of which it may begin
-// with some in which it reads nothing.
 const (
-	spared     = time.Minute
+	// spared is how long the pins of an era are left to its readers, if one of them reads so fast that it has all of its
+	// version by then.
+	spared = time.Minute
+	// sparedIdle is the part of it in which a reader need not read.
 	sparedIdle = 5 * time.Second
-	readFor    = time.Second // it is not looked for it again
+	// readEvery is how often such a reader is looked for.
+	readEvery = time.Second
 )
 
 // span is the range of eras with pins whose versions hold some memory.
@@ -126,8 +128,8 @@ func (s *Set) Again(one *Pin) *Pin {
 }
 
 // Join pins the newest version that another reader has pinned, for a reader that has lost its own, so that readers
-// that are too slow for all that changes come to have few versions. It returns nil if none is of the
-// generation, and has all up to a seq.
+// that are too slow for all that changes come to have few versions. It returns nil unless that is of the
+// generation and has everything up to a seq.
 func (s *Set) Join(generation, seq uint64, rate int64) (*Pin, *storage.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -359,7 +361,7 @@ func (e *era) spare(now time.Duration) bool {
 	if now-e.since >= spared {
 		return false
 	}
-	if now-e.read < readFor {
+	if now-e.read < readEvery {
 		return true
 	}
 	for one := range e.pins {
