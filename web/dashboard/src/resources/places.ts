@@ -34,6 +34,7 @@ export async function readPlaces(watch: string, arrangement: WindowArrangement, 
   const order = orderOf(sort);
   const reversed = sort.column === 'key' && sort.descending; // keys have one direction
   const { get } = column(sort.column);
+  const failed = new AbortController();
   const read = async (index: number): Promise<Place | undefined> => {
     const url = at(`v1/watches/${encodeURIComponent(watch)}/resources`);
     const query = {
@@ -44,7 +45,7 @@ export async function readPlaces(watch: string, arrangement: WindowArrangement, 
       prefix,
     };
     url.search = String(new URLSearchParams(query));
-    const response = await ask(url, { signal });
+    const response = await ask(url, { signal: AbortSignal.any([signal, failed.signal]) });
     if (!response.ok) throw new Error(await refusal(response));
     const text = await response.text();
     if (text.length > maxLength) throw new Error(`the resource at ${index} has ${text.length} characters`);
@@ -57,6 +58,6 @@ export async function readPlaces(watch: string, arrangement: WindowArrangement, 
   const lane = async () => {
     for (const [i, index] of entries) places[i + 1] = await read(index);
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: lanes }, lane)).finally(() => failed.abort()); // one that fails ends the others
   return places.filter((place) => place !== undefined);
 }

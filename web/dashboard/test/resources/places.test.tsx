@@ -99,6 +99,19 @@ describe('the values at places', () => {
     end();
   });
 
+  it('are no longer asked for once one of them is refused', async () => {
+    vi.stubGlobal('fetch', async (url: URL, { signal }: RequestInit) => {
+      signal!.throwIfAborted();
+      asked.push(new URL(url));
+      const offset = Number(new URL(url).searchParams.get('offset'));
+      return Response.json({ resources: served.slice(offset, offset + 1) }, { status: asked.length === 3 ? 503 : 200 });
+    });
+    const { end } = await show('n');
+    expect(asked.length).toBeLessThan(8); // those that were under way
+    expect(places).toBeUndefined();
+    end();
+  });
+
   it('are asked for again while the table changes, and not otherwise', async () => {
     const { window, end } = await show('n');
     await act(() => vi.advanceTimersByTimeAsync(60_000));
