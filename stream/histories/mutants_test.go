@@ -250,8 +250,8 @@ var mutants = []mutant{
 		rare: true,
 		edits: []edit{{
 			file: "internal/log/internal/pin/pin.go",
-			old:  "	if rate > 0 && !s.checking {\n",
-			new:  "	if rate > 1<<40 && !s.checking {\n",
+			old:  "	if one.pace.rate > 0 && !s.checking {\n",
+			new:  "	if one.pace.rate > 1<<40 && !s.checking {\n",
 		}},
 	},
 	{
