@@ -116,11 +116,11 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision is placed before its transaction",
 		edits: []edit{{
-			file: "internal/log/append.go",
+			file: "internal/log/transaction.go",
 			old:  "		return math.MaxUint64\n",
 			new:  "		_ = uint64(math.MaxUint64)\n		return p.Before\n",
 		}, {
-			file: "internal/log/append.go",
+			file: "internal/log/writer.go",
 			old:  "		e.Revision = revision\n",
 			new:  "		e.Revision = w.next.Revision\n",
 		}},
@@ -128,7 +128,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision loses against an upsert before it",
 		edits: []edit{{
-			file: "internal/log/append.go",
+			file: "internal/log/transaction.go",
 			old:  "	if !c.Deleted && !k.deleted && c.Revision < k.upsert {\n",
 			new:  "	if c.Revision < k.upsert {\n",
 		}},
@@ -168,7 +168,7 @@ var mutants = []mutant{
 	{
 		name: "the digest lacks what a change replaces",
 		edits: []edit{{
-			file: "internal/log/append.go",
+			file: "internal/log/writer.go",
 			old:  "	w.next.Digest = w.next.Digest.Sub(e.Content)\n",
 			new:  "	w.next.Digest = w.next.Digest.Sub(0)\n",
 		}},
