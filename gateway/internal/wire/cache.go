@@ -18,6 +18,8 @@ type Key struct {
 //
 // All methods may be called from any goroutine.
 type Cache struct {
+	fingerprint fingerprint // static after construction
+
 	// Atomic: for the metrics.
 	hits, misses atomic.Uint64
 	bytes        atomic.Int64 // written under mu
@@ -43,7 +45,7 @@ const overhead = 320
 
 // NewCache returns a cache that holds up to budget bytes.
 func NewCache(budget int64) *Cache {
-	return &Cache{budget: budget, entries: map[Key]*list.Element{}, used: list.New()}
+	return &Cache{fingerprint: newFingerprint(), budget: budget, entries: map[Key]*list.Element{}, used: list.New()}
 }
 
 // Piece returns the piece of a text in a coding. It waits while another caller makes the same

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/sha256"
 	"net/http"
 	"slices"
 )
@@ -32,7 +31,7 @@ func (c Coding) EncodeAnswer(text []byte) ([]byte, Coding) {
 }
 
 // CodedAnswer writes the response to a unary request in a content coding, if it has the status 200 and is long enough. Its pieces
-// are found by their hashes, so that equal ones are compressed once for all.
+// are found by their content, so that equal ones are compressed once for all.
 //
 // Owned by the goroutine of the request.
 type CodedAnswer struct {
@@ -91,8 +90,8 @@ func (w *CodedAnswer) begin(size int) {
 
 // piece returns a part of the answer in the coding. Without a processor it is stored.
 func (w *CodedAnswer) piece(part []byte) (p Piece) {
-	key := sha256.Sum256(part)
-	if err := w.turn(func() { p = w.pieces.Piece(w.coding, 0, key[:], [][]byte{part}) }); err != nil {
+	name := w.pieces.fingerprint.of(part)
+	if err := w.turn(func() { p = w.pieces.Piece(w.coding, 0, name, [][]byte{part}) }); err != nil {
 		return Piece{Bytes: w.coding.AppendStored(nil, part), Sum: SumOf(part)}
 	}
 	return p
