@@ -90,6 +90,36 @@ func TestWindowsOpenedWhileTheirOrderIsBuilt(t *testing.T) {
 	})
 }
 
+// TestWindowsOfATransactionOfSeveralRevisions: a row comes into a window at one revision, and its value changes at the next, in the same
+// transaction. A reader that another replica has sent the first of the two is sent the second.
+func TestWindowsOfATransactionOfSeveralRevisions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := make(chan struct{})
+		source := streamtest.NewScripted([]streamtest.Step{
+			streamtest.Reset("e"), streamtest.Upsert("a", 1, `{"n":1}`), streamtest.Upsert("b", 2, `{"n":2}`), streamtest.Upsert("c", 3, `{"n":3}`),
+			streamtest.Commit(3), streamtest.Await(next),
+			streamtest.Upsert("a", 4, `{"n":9}`), streamtest.Upsert("b", 5, `{"n":2,"x":1}`), streamtest.Commit(5), streamtest.Hang(),
+		})
+		f := &fixture{t: t, registry: watch.NewRegistry(), views: New(Config{})}
+		t.Cleanup(func() {
+			f.views.Close()
+			f.registry.Close()
+		})
+		var err error
+		if f.base, err = f.registry.Add(watch.Config{Name: "w", Source: source}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		w := f.open(ordered(t, "n", 1, 0), "c")
+		s := subscribe(t, w, nil)
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `a={"n":1}@1`, "end@3 of 3")
+		at := s.at(t).At(4)
+		close(next)
+		wantLines(t, "one leaves, and the next changes", s.lines(), "-a@4 left", `b={"n":2,"x":1}@5`, "bookmark@5 of 3")
+		wantLines(t, "a resume of what another replica gave out", subscribe(t, w, &at).lines(), `b={"n":2,"x":1}@5`, "end@5 of 3")
+	})
+}
+
 // TestWindowPlacesWithoutAllValues: a replica that was not sent all values does not know when each resource came into a
 // window. So it neither resumes a position within a snapshot of another replica by that, nor gives out one.
 func TestWindowPlacesWithoutAllValues(t *testing.T) {
