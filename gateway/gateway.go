@@ -181,8 +181,23 @@ func (g *Gateway) Handler() http.Handler {
 // serving serves each request with a handler of the settings that are current when the request
 // begins.
 func (g *Gateway) serving(by func(*settings) http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { by(g.now.Load()).ServeHTTP(w, r) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		growStack(len(r.Method))
+		by(g.now.Load()).ServeHTTP(w, r)
+	})
 }
+
+// growStack gives the goroutine of a request the stack that it needs. It is called where there is little on the stack: Go copies
+// all of it each time that it grows, and the stack would grow three times below the handlers.
+//
+//go:noinline
+func growStack(at int) byte {
+	var room [requestStack]byte
+	return room[at]
+}
+
+// requestStack is how many bytes of stack a request for a stream takes at most.
+const requestStack = 6 << 10
 
 const (
 	sessionPath = "/v1/session"

@@ -25,7 +25,9 @@ type Poller interface {
 	// Write writes bytes without waiting. If it would have to wait, it returns
 	// ErrBlocked and the number of bytes taken so far.
 	Write(h Handle, p []byte) (int, error)
-	WriteAll(h Handle, p [][]byte) (int, error)
+	// WriteAll is Write of several slices. If more follows, which is written at once, a partial packet
+	// may wait for that.
+	WriteAll(h Handle, p [][]byte, more bool) (int, error)
 	// Send writes a file from an offset on, as Write does.
 	Send(h Handle, f *File, from int) (int, error)
 	// Finish ends the writing. From then on input of the client is reported as

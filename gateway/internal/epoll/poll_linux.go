@@ -238,12 +238,12 @@ func (p *epoll) send(fd int, b []byte) (int, error) {
 const maxVector = 512
 
 // WriteAll sends slabs that go to many connections from a file.
-func (p *epoll) WriteAll(h Handle, bs [][]byte) (total int, err error) {
+func (p *epoll) WriteAll(h Handle, bs [][]byte, more bool) (total int, err error) {
 	if h&securedBit != 0 {
 		return p.writeSecured(h, bs)
 	}
 	for len(bs) > 0 {
-		n, whole, err := p.writeSome(h, bs)
+		n, whole, err := p.writeSome(h, bs, more)
 		total += n
 		if err != nil {
 			return total, err
@@ -254,12 +254,12 @@ func (p *epoll) WriteAll(h Handle, bs [][]byte) (total int, err error) {
 }
 
 // writeSome writes as much as one call can, and returns how many slices that were.
-func (p *epoll) writeSome(h Handle, bs [][]byte) (n, whole int, err error) {
+func (p *epoll) writeSome(h Handle, bs [][]byte, more bool) (n, whole int, err error) {
 	if n, err, there := p.slabs.send(int(h), bs[0]); there {
 		return complete(n, 1, len(bs[0]), err)
 	}
 	some := bs[:p.beforeSlab(bs)]
-	n, err = p.gather(h, some, len(some) < len(bs))
+	n, err = p.gather(h, some, more || len(some) < len(bs))
 	return complete(n, len(some), wire.LengthOf(some), err)
 }
 

@@ -122,7 +122,7 @@ func (r *rig) write(all []byte) {
 	r.t.Helper()
 	for visible := 0; len(all) > 0; {
 		visible = min(len(all), max(visible, 1+mathrand.IntN(100_000)))
-		n, err := r.p.WriteAll(r.h, cut(all[:visible]))
+		n, err := r.p.WriteAll(r.h, cut(all[:visible]), false)
 		if mathrand.IntN(3) == 0 && err == nil && n < len(all) {
 			var more int
 			more, err = r.p.Write(r.h, all[n:min(len(all), n+1+mathrand.IntN(1000))])

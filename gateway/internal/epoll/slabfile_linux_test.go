@@ -146,7 +146,7 @@ func TestWriteAllMixed(t *testing.T) {
 		want := bytes.Join(out, nil)
 		var got []byte
 		for len(out) > 0 {
-			n, err := p.WriteAll(Handle(w.in), out)
+			n, err := p.WriteAll(Handle(w.in), out, false)
 			if err != nil && !errors.Is(err, ErrBlocked) {
 				t.Fatal(err)
 			}

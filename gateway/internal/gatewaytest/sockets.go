@@ -213,7 +213,7 @@ func (p *memoryPoller) Write(h epoll.Handle, b []byte) (int, error) {
 // WriteAll joins only as many bytes as one write can take: a large value goes
 // out in thousands of writes, and the race detector looks at every byte of a
 // copy.
-func (p *memoryPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
+func (p *memoryPoller) WriteAll(h epoll.Handle, bs [][]byte, _ bool) (int, error) {
 	const most = 8 * memoryTakes
 	var all []byte
 	for _, b := range bs {

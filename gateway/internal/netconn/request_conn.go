@@ -27,10 +27,11 @@ func WholeConn(r *http.Request) (net.Conn, bool) {
 
 // ResponseHead returns the head that net/http would have written.
 func ResponseHead(h http.Header) []byte {
-	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	h.Set("Connection", "close")
-	h.Set("Transfer-Encoding", "chunked")
+	h["Date"] = []string{time.Now().UTC().Format(http.TimeFormat)}
+	h["Connection"] = []string{"close"}
+	h["Transfer-Encoding"] = []string{"chunked"}
 	var head bytes.Buffer
+	head.Grow(512)
 	head.WriteString("HTTP/1.1 200 OK\r\n")
 	_ = h.Write(&head) // a buffer takes everything
 	head.WriteString("\r\n")

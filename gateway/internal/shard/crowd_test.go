@@ -68,7 +68,7 @@ func (p *countingPoller) Write(_ epoll.Handle, b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (p *countingPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
+func (p *countingPoller) WriteAll(h epoll.Handle, bs [][]byte, _ bool) (int, error) {
 	return p.Write(h, bytes.Join(bs, nil))
 }
 

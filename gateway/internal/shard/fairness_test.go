@@ -35,7 +35,7 @@ func (p *turnPoller) Write(h epoll.Handle, b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (p *turnPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
+func (p *turnPoller) WriteAll(h epoll.Handle, bs [][]byte, _ bool) (int, error) {
 	time.Sleep(writeTakes)
 	p.written = append(p.written, turnTaken{h, wire.LengthOf(bs)})
 	return wire.LengthOf(bs), nil

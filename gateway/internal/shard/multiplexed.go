@@ -117,9 +117,9 @@ func (p *multiplexedPoller) Write(h epoll.Handle, b []byte) (int, error) {
 }
 
 // WriteAll implements epoll.Poller.
-func (p *multiplexedPoller) WriteAll(h epoll.Handle, all [][]byte) (total int, err error) {
+func (p *multiplexedPoller) WriteAll(h epoll.Handle, all [][]byte, more bool) (total int, err error) {
 	if !isStream(h) {
-		return p.Poller.WriteAll(h, all)
+		return p.Poller.WriteAll(h, all, more)
 	}
 	total, err = p.streams.get(h).WriteAll(all)
 	return total, blockedError(err)

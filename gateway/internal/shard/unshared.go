@@ -82,10 +82,20 @@ func (s *shard) moves(l *unsharedStream, now time.Time) bool {
 	return true
 }
 
-// serveStream writes what an unshared stream has, for one turn.
+// serveStream writes what an unshared stream has, for one turn. What there is goes out at once: the head of the
+// response with the first changes.
 func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 	for wrote := 0; wrote < turnBytes; {
 		if !l.finished.IsZero() {
+			return false
+		}
+		for !l.ending && !l.out.full() && l.speak(now) {
+		}
+		if l.out.empty() && !l.ending {
+			if l.Busy() {
+				return true
+			}
+			s.rest(l)
 			return false
 		}
 		n, err := s.flush(l, now)
@@ -100,14 +110,6 @@ func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 		case l.ending:
 			s.finish(l, now)
 			return false
-		case !l.speak(now):
-			if l.Busy() {
-				return true
-			}
-			s.rest(l)
-			return false
-		}
-		for !l.ending && !l.out.full() && l.speak(now) {
 		}
 	}
 	return true
@@ -119,7 +121,7 @@ func (s *shard) flush(l *unsharedStream, now time.Time) (n int, err error) {
 		return 0, nil
 	}
 	if len(l.out.slices) > 0 {
-		n, err = s.p.WriteAll(l.handle, l.out.slices)
+		n, err = s.p.WriteAll(l.handle, l.out.slices, l.out.file != nil)
 		l.out.sent(n)
 	}
 	if err == nil && l.out.file != nil {
