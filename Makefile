@@ -248,11 +248,11 @@ bench-crowd: ## connect N=190000 real subscribers to a tree of gateways, restart
 	profile/crowd $(if $(filter file,$(origin N)),,-n $(N)) $(ARGS)
 
 .PHONY: bench-proxies
-bench-proxies: ## restart and pause replicas behind nginx, HAProxy and Caddy with the default times, print the tables of docs/behind-a-proxy.md and docs/continuity.md; about eight minutes
-	@$(GO) test -tags servers -count 1 -timeout 15m -run '^Test(Restarts|PausedReplica|Resent)BehindProxies$$' -v ./deploy -args -full
+bench-proxies: ## restart and pause replicas behind nginx, HAProxy and Caddy with the default times, print the tables of docs/behind-a-proxy.md and docs/continuity.md; about eight minutes (ARGS="-clients 1000 -changes 100": more of both)
+	@$(GO) test -tags servers -count 1 -timeout 30m -run '^Test(Restarts|PausedReplica|Resent)BehindProxies$$' -v ./deploy -args -full $(ARGS)
 
 .PHONY: bench-quick
-bench-quick: ## the essential comparisons of bench-fanout, and the log, in less than five minutes
+bench-quick: ## the essential comparisons of bench-fanout, and the log; about ten minutes
 	$(GO) run -C bench . -large=false -runs 1
 	$(GO) run -C bench ./fanout -quick
 

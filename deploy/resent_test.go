@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +21,9 @@ import (
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/internal/streamtest"
 )
+
+// changes is how many changes there are while the bytes are counted that a deployment costs.
+var changes = flag.Int("changes", 20, "count what a deployment costs under so many changes a second")
 
 // TestResentBehindProxies measures what a deployment costs: how many bytes are sent again to clients that
 // come back, half of which resume by position alone, and half by digest where that is not possible.
@@ -120,7 +124,7 @@ func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, re
 	for _, c := range d.clients {
 		d.snapshot = c.take().bytes
 	}
-	d.quiet = b.changeAny(resources)
+	d.quiet = b.changeAny(resources, *changes)
 	t.Cleanup(d.quiet)
 	return d
 }
@@ -134,12 +138,12 @@ func longValue(n int) string {
 	return fmt.Sprintf(`{"n":%d,"text":%q}`, n, text)
 }
 
-// changeAny makes 20 changes a second, a third of them deletes, until the returned function is called.
-func (b *backend) changeAny(resources int) (stop func()) {
+// changeAny makes some changes a second, a third of them deletes, until the returned function is called.
+func (b *backend) changeAny(resources, each int) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(50 * time.Millisecond)
+		tick := time.NewTicker(time.Second / time.Duration(each))
 		defer tick.Stop()
 		for n := 0; ; n++ {
 			select {

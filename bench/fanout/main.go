@@ -15,7 +15,7 @@ import (
 
 func main() {
 	p := full()
-	quick := flag.Bool("quick", false, "the essential comparisons, in less than five minutes")
+	quick := flag.Bool("quick", false, "the essential comparisons, in about ten minutes")
 	runs := flag.Int("runs", 0, "`runs` of everything; medians are printed (default 3, quick: 1)")
 	flag.IntVar(&p.subscribers, "subscribers", p.subscribers, "subscribers of the comparison")
 	only := flag.String("only", "", "regular expression: only these `servers`, by their names")
