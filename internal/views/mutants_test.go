@@ -266,8 +266,19 @@ var miscounts = []mutant{
 
 var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today; take all seeds, and not only a third")
 
-// seeds returns the seeds below n that are due today, or with -short those below short.
+var (
+	seedCount = flag.Uint64("seeds", 0, "how many seeds the models take; 0: those that are due today")
+	firstSeed = flag.Uint64("first", 1000, "the first of -seeds")
+)
+
+// seeds returns the seeds below n that are due today, or with -short those below short, or what -seeds says.
 func seeds(n, short uint64) (due []uint64) {
+	if *seedCount > 0 {
+		for seed := range *seedCount {
+			due = append(due, *firstSeed+seed)
+		}
+		return due
+	}
 	if testing.Short() {
 		n = short
 	}
