@@ -187,8 +187,8 @@ func (g *Gateway) serving(by func(*settings) http.Handler) http.Handler {
 	})
 }
 
-// growStack gives the goroutine of a request the stack that it needs. It is called where there is little on the stack: Go copies
-// all of it each time that it grows, and the stack would grow three times below the handlers.
+// growStack gives the goroutine of a request room on its stack. It is called where there is little on the stack: Go copies
+// all of it each time that it grows. Where it grew below the handlers, that was a tenth of the processor time of a resume.
 //
 //go:noinline
 func growStack(at int) byte {
@@ -196,7 +196,7 @@ func growStack(at int) byte {
 	return room[at]
 }
 
-// requestStack is how many bytes of stack a request for a stream takes at most.
+// requestStack is how many bytes there is room for. With so many, the growth of stacks is no longer seen in a profile of resumes.
 const requestStack = 6 << 10
 
 const (
