@@ -248,7 +248,7 @@ bench-crowd: ## connect N=190000 real subscribers to a tree of gateways, restart
 	profile/crowd $(if $(filter file,$(origin N)),,-n $(N)) $(ARGS)
 
 .PHONY: bench-proxies
-bench-proxies: ## restart and pause replicas behind nginx, HAProxy and Caddy with the default times, print the tables of docs/behind-a-proxy.md and docs/continuity.md; about eight minutes (ARGS="-clients 1000 -changes 100": more of both)
+bench-proxies: ## restart and pause replicas behind nginx, HAProxy and Caddy with the default times, print the tables of docs/behind-a-proxy.md and docs/continuity.md; about eight minutes (ARGS="-clients 800 -changes 10": so many clients, and changes a second)
 	@$(GO) test -tags servers -count 1 -timeout 30m -run '^Test(Restarts|PausedReplica|Resent)BehindProxies$$' -v ./deploy -args -full $(ARGS)
 
 .PHONY: bench-quick
