@@ -22,8 +22,11 @@ import (
 	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
-// changes is how many changes there are while the bytes are counted that a deployment costs.
-var changes = flag.Int("changes", 20, "count what a deployment costs under so many changes a second")
+// changes and resources are how many there are while the bytes are counted that a deployment costs.
+var (
+	changes   = flag.Int("changes", 20, "count what a deployment costs under so many changes a second, in at most ten transactions")
+	resources = flag.Int("resources", 5000, "count what a deployment costs with so many resources")
+)
 
 // TestResentBehindProxies measures what a deployment costs: how many bytes are sent again to clients that
 // come back, half of which resume by position alone, and half by digest where that is not possible.
@@ -34,11 +37,11 @@ func TestResentBehindProxies(t *testing.T) {
 		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision} {
 			t.Run(fmt.Sprint(p.program, "/deletes ", deletes), func(t *testing.T) {
 				alongside(t)
-				resources, n := 500, 20
+				all, n := 500, 20
 				if *full {
-					resources, n = 5000, *clients
+					all, n = *resources, *clients
 				}
-				s := newDeployment(t, p, deletes, resources, n)
+				s := newDeployment(t, p, deletes, all, n)
 				for _, r := range s.replicas {
 					r.stop()
 					r.start()
@@ -54,12 +57,12 @@ func TestResentBehindProxies(t *testing.T) {
 				for _, r := range s.replicas {
 					r.start()
 				}
-				all := s.figures("all at once")
+				killed := s.figures("all at once")
 				s.expectExact()
-				if deletes == streamtest.OwnRevision && rolling.resets+all.resets > 0 {
-					t.Errorf("%d and %d resets, although the upstream knows each delete", rolling.resets, all.resets)
+				if deletes == streamtest.OwnRevision && rolling.resets+killed.resets > 0 {
+					t.Errorf("%d and %d resets, although the upstream knows each delete", rolling.resets, killed.resets)
 				}
-				if byDigest := rolling.resetsByDigest + all.resetsByDigest; byDigest > 0 {
+				if byDigest := rolling.resetsByDigest + killed.resetsByDigest; byDigest > 0 {
 					t.Errorf("%d resets to clients that verify", byDigest)
 				}
 			})
@@ -120,7 +123,7 @@ func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, re
 			}
 		})
 	}
-	d.settle()
+	d.settleWithin(patience + time.Duration(n)*loadPatience)
 	for _, c := range d.clients {
 		d.snapshot = c.take().bytes
 	}
@@ -141,17 +144,25 @@ func longValue(n int) string {
 // changeAny makes some changes a second, a third of them deletes, until the returned function is called.
 func (b *backend) changeAny(resources, each int) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
+	const most = 10 // transactions a second
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(time.Second / time.Duration(each))
+		tick := time.NewTicker(time.Second / most)
 		defer tick.Stop()
-		for n := 0; ; n++ {
+		for ticks, made := 1, 0; ; ticks++ {
 			select {
 			case <-tick.C:
 			case <-done:
 				return
 			}
-			b.commit(streamtest.Write{Key: fmt.Sprint("resource/", rand.IntN(resources)), Value: longValue(n), Delete: n%3 == 0})
+			var writes []streamtest.Write
+			for first := rand.IntN(resources); made < ticks*each/most; made++ {
+				key := (first + len(writes)) % resources // no key twice
+				writes = append(writes, streamtest.Write{Key: fmt.Sprint("resource/", key), Value: longValue(made), Delete: made%3 == 0})
+			}
+			if len(writes) > 0 {
+				b.commit(writes...)
+			}
 		}
 	}()
 	return sync.OnceFunc(func() {
@@ -160,8 +171,16 @@ func (b *backend) changeAny(resources, each int) (stop func()) {
 	})
 }
 
+// loadPatience is how much longer all may take to load the state for each client: many do it in the process of the test.
+const loadPatience = 100 * time.Millisecond
+
 // settle waits until every client has a stream that has caught up.
 func (d *deployment) settle() {
+	d.t.Helper()
+	d.settleWithin(patience)
+}
+
+func (d *deployment) settleWithin(patience time.Duration) {
 	d.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

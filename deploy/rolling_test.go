@@ -33,7 +33,7 @@ func (t times) section() string { return fmt.Sprintf("retry: %v, drain: %v", t.r
 
 func timesOf(drain time.Duration) times {
 	if *full {
-		return times{2 * time.Second, 10 * time.Second} // the defaults
+		return times{1500 * time.Millisecond, 10 * time.Second} // the defaults
 	}
 	return times{time.Second, drain}
 }

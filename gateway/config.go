@@ -118,7 +118,7 @@ type StreamSettings struct {
 	MinRate int64 `yaml:"min_rate,off"`
 	// Retry is the base of the hint that tells clients when to reconnect; each
 	// connection gets its own, between half and one and a half times this
-	// value. Default: 2 s.
+	// value. Default: 1.5 s.
 	Retry time.Duration `yaml:"retry,min=1ms"`
 	// MaxAge ends a stream of that age, plus or minus a random 10 % for each stream,
 	// so that load spreads over the replicas again. Default: 30 min. Negative: never.
@@ -524,7 +524,7 @@ func (s StreamSettings) withDefaults() StreamSettings {
 	s.Heartbeat = cmp.Or(s.Heartbeat, 15*time.Second)
 	s.WriteTimeout = cmp.Or(s.WriteTimeout, 10*time.Second)
 	s.MinRate = cmp.Or(s.MinRate, 4<<10)
-	s.Retry = cmp.Or(s.Retry, 2*time.Second)
+	s.Retry = cmp.Or(s.Retry, 1500*time.Millisecond)
 	s.MaxAge = cmp.Or(s.MaxAge, 30*time.Minute)
 	s.PrimeWait = cmp.Or(s.PrimeWait, DefaultPrimeWait)
 	s.AheadWait = cmp.Or(s.AheadWait, log.DefaultAheadWait)

@@ -13,7 +13,7 @@ func TestConfigDefaults(t *testing.T) {
 	if c.Heartbeat != time.Second || c.MaxAge != -1 || c.Drain != -1 {
 		t.Errorf("what was set changed: %+v", c)
 	}
-	if c.WriteTimeout != 10*time.Second || c.Retry != 2*time.Second || c.PrimeWait != 5*time.Second ||
+	if c.WriteTimeout != 10*time.Second || c.Retry != 1500*time.Millisecond || c.PrimeWait != 5*time.Second ||
 		c.AheadWait != 3*time.Second || c.StaleAllowed != 5*time.Minute || c.Logger == nil || c.Version == "" {
 		t.Errorf("defaults: %+v", c)
 	}

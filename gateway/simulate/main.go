@@ -24,7 +24,7 @@ type scenario struct {
 
 func main() {
 	o := Options{
-		Regions: 3, Retry: 2 * time.Second, DrainDelay: 2 * time.Second, Drain: 10 * time.Second, Restart: 5 * time.Second,
+		Regions: 3, Retry: 1500 * time.Millisecond, DrainDelay: 2 * time.Second, Drain: 10 * time.Second, Restart: 5 * time.Second,
 		Probe: 500 * time.Millisecond, Failover: 30 * time.Second, Patience: 30 * time.Second, Silence: 37500 * time.Millisecond,
 	}
 	cores := flag.Float64("cores", 2, "processors of a gateway")
