@@ -277,10 +277,10 @@ func newDifference(c *Client, watch string, v View, digest string) *difference {
 	return &difference{client: c, watch: watch, view: v, digest: digest, count: count, buckets: max(1, count/64+min(1, count%64))}
 }
 
-// keyHash is a key as it is sent, and the hash of its resource.
+// keyHash is a key as it is sent, and the hash and the revision of its resource.
 type keyHash struct {
-	key, encoding string
-	hash          uint64
+	key, encoding, revision string
+	hash                    uint64
 }
 
 // get reads an answer of at most so many bytes.
@@ -320,6 +320,7 @@ func (d *difference) keys(ctx context.Context, buckets map[int]bool) (map[string
 				Keys []struct {
 					Key      string `json:"key"`
 					Encoding string `json:"key_encoding"`
+					Revision string `json:"revision"`
 					Hash     string `json:"hash"`
 				} `json:"keys"`
 				Next string `json:"next_page_token"`
@@ -333,7 +334,7 @@ func (d *difference) keys(ctx context.Context, buckets map[int]bool) (map[string
 				if err != nil {
 					return nil, fmt.Errorf("%w: the hash of a key is %.40q", ErrInvalid, k.Hash)
 				}
-				all[Resource{Key: k.Key, KeyEncoding: k.Encoding}.ID()] = keyHash{k.Key, k.Encoding, hash}
+				all[Resource{Key: k.Key, KeyEncoding: k.Encoding}.ID()] = keyHash{k.Key, k.Encoding, k.Revision, hash}
 			}
 			token = answer.Next
 			switch {

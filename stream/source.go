@@ -123,6 +123,15 @@ type Sink interface {
 	SinkExtension
 }
 
+// Holding is also implemented by a Sink that keeps what it was sent, so that a Source need not read from its upstream
+// what is there already.
+type Holding interface {
+	// Held calls yield with the resources of the last Commit, of this Watch call or an earlier one, as changed by what
+	// was sent since, in no order; within a snapshot, with those of the last Commit. The values must not be modified. Like
+	// the methods of a Sink it is for the goroutine that calls them, and none of them may be called meanwhile.
+	Held(yield func(Resource) bool)
+}
+
 // Reasons for which a Source gave up, for errors.Is. Any other error counts as
 // "error". They are labels of watchtide_upstream_reconnects_total.
 var (

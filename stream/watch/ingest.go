@@ -219,7 +219,7 @@ func (in *ingest) leave() {
 
 func (in *ingest) connect(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	r := &reader{sink: newStagingSink(ctx, cancel, in.account), cancel: cancel, ended: make(chan error, 1)}
+	r := &reader{sink: newStagingSink(ctx, cancel, in.account, in.log.Snapshot), cancel: cancel, ended: make(chan error, 1)}
 	var resume stream.Resume
 	if state := in.log.Snapshot(); state.Primed() && !in.startOver {
 		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), DeletesBehind: state.Position().DeletesBehind}

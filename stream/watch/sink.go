@@ -52,6 +52,7 @@ type stagingSink struct {
 
 	account *memory.Account
 	cancel  context.CancelCauseFunc // ends the connection
+	state   func() log.Snapshot     // that was committed last
 
 	// Owned by the source's reader, and by ingest once the reader has ended.
 	pending   message
@@ -66,9 +67,9 @@ type stagingSink struct {
 	received atomic.Int64
 }
 
-func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *memory.Account) *stagingSink {
+func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *memory.Account, state func() log.Snapshot) *stagingSink {
 	return &stagingSink{
-		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel,
+		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel, state: state,
 		deletesTo: stream.AllDeletes,
 	}
 }
@@ -102,6 +103,26 @@ func (s *stagingSink) add(c log.Change) error {
 		return err
 	}
 	return s.begin()
+}
+
+// Held implements stream.Holding.
+func (s *stagingSink) Held(yield func(stream.Resource) bool) {
+	changed := map[string]*log.Change{}
+	if !s.pending.reset {
+		for i := range s.pending.changes {
+			changed[s.pending.changes[i].Key] = &s.pending.changes[i]
+		}
+	}
+	for r := range s.state().Resources() {
+		if changed[r.Key] == nil && !yield(r) {
+			return
+		}
+	}
+	for _, c := range changed {
+		if !c.Deleted && !yield(c.Resource) {
+			return
+		}
+	}
 }
 
 // Commit implements Sink.

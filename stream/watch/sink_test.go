@@ -18,7 +18,7 @@ func TestCommitWaitsForItsReply(t *testing.T) {
 	for _, reply := range []error{nil, stream.ErrOrder} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			sink := newStagingSink(ctx, cancel, memory.NewAccount(0, nil))
+			sink := newStagingSink(ctx, cancel, memory.NewAccount(0, nil), nil)
 			result := make(chan error, 1)
 			go func() {
 				_ = sink.Upsert(stream.Resource{Key: "a", Revision: 2, Value: []byte(`1`)})
@@ -48,7 +48,7 @@ func TestCommitWaitsForItsReply(t *testing.T) {
 func TestCommitEndsWithItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		sink := newStagingSink(ctx, cancel, memory.NewAccount(0, nil))
+		sink := newStagingSink(ctx, cancel, memory.NewAccount(0, nil), nil)
 		result := make(chan error, 1)
 		go func() { result <- sink.Commit(2) }()
 		synctest.Wait()
@@ -77,7 +77,7 @@ func TestRewind(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	memory := memory.NewAccount(0, nil)
-	sink := newStagingSink(ctx, cancel, memory)
+	sink := newStagingSink(ctx, cancel, memory, nil)
 	go func() {
 		large := make([]byte, 10*stagingStep)
 		_ = sink.Reset("e")

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"unsafe"
 
@@ -153,6 +154,25 @@ func (r *Reader) reset() {
 	r.phase, r.position, r.begun = snapshot, stream.Position{}, false
 	r.upserts, r.marked, r.loose, r.catchUp, r.conflated = 0, 0, false, false, 0
 }
+
+// Replace makes the Sink have a whole state, which is that at a position, as if a snapshot of it had come.
+func (r *Reader) Replace(at stream.Position, revision uint64, resources iter.Seq[stream.Resource]) error {
+	r.reset()
+	r.position = at
+	if err := r.begin(r.enter(at.Epoch)); err != nil {
+		return err
+	}
+	for one := range resources {
+		r.upserts++
+		if err := r.Sink.Upsert(one); err != nil {
+			return err
+		}
+	}
+	return r.endOfSnapshot(&Event{Type: EndOfSnapshot, Count: r.upserts, Revision: revision})
+}
+
+// Position returns the place up to which everything was received; Epoch "": there is none.
+func (r *Reader) Position() stream.Position { return r.position }
 
 // place reads the position of an event; nil if it has none, or an irrelevant one.
 // The next connection resumes there.

@@ -127,9 +127,8 @@ func validHeaderValue(text string) bool {
 	return text != ""
 }
 
-// client returns the client for requests. It follows no redirects, which could
-// send credentials elsewhere.
-func (c *Config) client() *http.Client {
+// transport returns one for streams.
+func (c *Config) transport() *http.Transport {
 	transport := client.NewTransport()
 	transport.TLSClientConfig = c.TLS
 	transport.ReadBufferSize = 64 << 10
@@ -139,8 +138,14 @@ func (c *Config) client() *http.Client {
 	if c.network != nil {
 		transport.DialContext, transport.Proxy = c.network, nil
 	}
+	return transport
+}
+
+// client returns the client for requests. It follows no redirects, which could
+// send credentials elsewhere.
+func (c *Config) client() *http.Client {
 	return &http.Client{
-		Transport: transport,
+		Transport: c.transport(),
 		CheckRedirect: func(to *http.Request, _ []*http.Request) error {
 			return fmt.Errorf("the answer is a redirect to %s: want the URL of the gateway itself", to.URL.Redacted())
 		},

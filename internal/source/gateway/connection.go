@@ -245,6 +245,7 @@ func (c *connection) fail(end client.Ending) {
 	members := c.members
 	c.members = nil
 	c.endLocked()
+	delete(c.upstream.unknown, resumeParameter) // another replica may know it
 	c.upstream.notBefore = time.Now().Add(c.upstream.patience(end))
 	c.upstream.mu.Unlock()
 	for _, m := range members {

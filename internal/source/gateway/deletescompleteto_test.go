@@ -31,7 +31,7 @@ func TestDeletesCompleteToIsPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sourceOf(t, u, "w")
-	r := newReader(s, stream.Resume{}, sink)
+	r := newReader(t.Context(), s, stream.Resume{}, sink)
 	for _, e := range []client.Event{
 		{Type: "reset", ID: "w@_e-0/3!2"},
 		{Type: "upsert", Resource: client.Resource{Key: "a", Revision: "3", Value: []byte("1")}},
@@ -51,7 +51,7 @@ func TestDeletesCompleteToIsPassedOn(t *testing.T) {
 	if at, _, _ := r.Begin(); at.String() != "w@_e-7!1" {
 		t.Errorf("continues at %v, want w@_e-7!1", at)
 	}
-	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, DeletesBehind: 4}, sink)
+	resumed := newReader(t.Context(), s, stream.Resume{Epoch: "_e", Revision: 9, DeletesBehind: 4}, sink)
 	if at, _, _ := resumed.Begin(); at.String() != "w@_e-9!4" {
 		t.Errorf("resumes at %v, want w@_e-9!4", at)
 	}

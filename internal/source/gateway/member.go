@@ -70,6 +70,7 @@ func (m *member) begins() (p stream.Position, ok bool) {
 	if m.reader == nil {
 		return p, false
 	}
+	m.reader.changed, m.reader.waiting = false, nil
 	p, ok, err := m.reader.Begin()
 	if err != nil {
 		m.endLocked(err, false)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,8 +29,11 @@ type node struct {
 	http     *http.Server
 	served   chan error
 
-	mu      sync.Mutex // guards the following field
+	sent atomic.Int64 // bytes
+
+	mu      sync.Mutex // guards the following fields
 	streams []*http.Request
+	others  []*http.Request
 }
 
 // newNode returns a gateway that does not run yet.
@@ -65,19 +69,42 @@ func (n *node) serve() {
 		n.t.Fatal(err)
 	}
 	n.http, n.served = &http.Server{Handler: n.noting(g.Handler())}, make(chan error, 1)
-	go func(s *http.Server, served chan error) { served <- s.Serve(l) }(n.http, n.served)
+	go func(s *http.Server, served chan error) { served <- s.Serve(countingListener{l, &n.sent}) }(n.http, n.served)
 }
 
-// noting records the requests for streams.
+// noting records the requests.
 func (n *node) noting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.mu.Lock()
 		if strings.HasSuffix(r.URL.Path, "/events") {
-			n.mu.Lock()
 			n.streams = append(n.streams, r)
-			n.mu.Unlock()
+		} else {
+			n.others = append(n.others, r)
 		}
+		n.mu.Unlock()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// countingListener counts the bytes that are sent.
+type countingListener struct {
+	net.Listener
+	sent *atomic.Int64
+}
+
+func (l countingListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return countingConn{c, l.sent}, err
+}
+
+type countingConn struct {
+	net.Conn
+	sent *atomic.Int64
+}
+
+func (c countingConn) Write(p []byte) (int, error) {
+	c.sent.Add(int64(len(p)))
+	return c.Conn.Write(p)
 }
 
 // requests returns those for streams so far.
@@ -85,6 +112,16 @@ func (n *node) requests() []*http.Request {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.streams)
+}
+
+// asked returns the paths of all other requests so far.
+func (n *node) asked() (paths []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range n.others {
+		paths = append(paths, r.URL.Path)
+	}
+	return paths
 }
 
 // cut breaks every connection and refuses new ones, as if the process were gone.

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/stream"
@@ -10,17 +12,35 @@ import (
 // the next one completes what the previous one staged up to its last position.
 //
 // Guarded by the mu of its member.
-type reader struct{ *adapter.Reader }
+type reader struct {
+	*adapter.Reader
+	ctx     context.Context // of Watch
+	source  *Source
+	changed bool           // what has changed since the position has come, or a part of it
+	waiting []client.Event // from an end_of_snapshot that asks to verify on, until one has the position; nil: none
+}
 
-func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
+func newReader(ctx context.Context, s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	var from stream.Position
 	if resume.Epoch != "" {
 		from = stream.Position{
 			Watch: s.watch, Epoch: resume.Epoch, Upserts: resume.Revision, AsOf: resume.Revision, DeletesBehind: resume.DeletesBehind,
 		}
 	}
-	return &reader{adapter.NewReader(adapter.ReaderConfig{Sink: sink, Watch: s.watch, Where: s.where()}, from)}
+	return &reader{Reader: adapter.NewReader(adapter.ReaderConfig{Sink: sink, Watch: s.watch, Where: s.where()}, from), ctx: ctx, source: s}
 }
 
 // receive handles one event.
-func (r *reader) receive(e client.Event) error { return r.Receive(decode(&e, r.Watch)) }
+func (r *reader) receive(e client.Event) error {
+	switch {
+	case len(r.waiting) > 0 || e.Type == client.EndOfSnapshot && e.Verify:
+		return r.wait(e)
+	case e.Type == client.EndOfSnapshot:
+		r.source.unverified = 0
+	case e.Type == client.Upsert:
+		r.changed = true
+	case e.Type == client.Status && e.State == client.CatchingUp:
+		r.changed = false
+	}
+	return r.Receive(decode(&e, r.Watch))
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func (c *connection) request(ctx context.Context, members []*member) client.Endi
 	}
 	rest := newUnfinished(members, config.MaxEventBytes)
 	s := &client.Stream{
-		URL: config.eventsURL(members, c.upstream.tellsDeletes()), Client: c.upstream.client, Header: header,
+		URL: config.eventsURL(members, c.upstream.knows), Client: c.upstream.client, Header: header,
 		LastEventID: positions(members), MaxEventBytes: rest.limit, Held: rest.hold, StallAfter: config.StallAfter,
 		Handle: func(e client.Event) error {
 			if m := byWatch[e.Watch]; m != nil {
@@ -55,21 +56,28 @@ func positions(members []*member) string {
 	return string(id)
 }
 
-// eventsURL is the URL of a stream of the watches, whose snapshots begin with deletes or do not.
-func (c *Config) eventsURL(members []*member, deletes bool) string {
+// eventsURL is the URL of a stream of the watches: its snapshots begin with deletes, and it resumes by digest, where
+// the upstream knows the parameters of that.
+func (c *Config) eventsURL(members []*member, knows func(parameter string) bool) string {
 	sources := make([]*Source, len(members))
 	for i, m := range members {
 		sources[i] = m.source
 	}
 	query := queryOf(sources...)
-	if deletes {
+	if knows(deletesParameter) {
 		query.Set(deletesParameter, "1")
+	}
+	if knows(resumeParameter) && !slices.ContainsFunc(members, func(m *member) bool { return !m.verifies() }) {
+		query.Set(resumeParameter, "digest")
 	}
 	return strings.TrimRight(c.URL, "/") + "/v1/events?" + query.Encode()
 }
 
-// deletesParameter is a parameter that an older upstream does not know.
-const deletesParameter = "deletes"
+// Parameters that an older upstream does not know, or one whose digests are turned off.
+const (
+	deletesParameter = "deletes" // begins snapshots with deletes
+	resumeParameter  = "resume"  // asks for a digest in place of a reset
+)
 
 // queryOf is the query of a stream of the sources.
 func queryOf(sources ...*Source) url.Values {

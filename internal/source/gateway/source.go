@@ -18,6 +18,8 @@ type Source struct {
 
 	// Owned by Watch.
 	faulty bool // the last call ended by a fault of this watch alone
+
+	unverified int // how often in a row what the sink has could not be verified; guarded by the mu of its member
 }
 
 var _ stream.Source = (*Source)(nil)
@@ -32,7 +34,7 @@ func (s *Source) Close() {
 
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
-	r := newReader(s, resume, sink)
+	r := newReader(ctx, s, resume, sink)
 	if err := s.upstream.wait(ctx, r); err != nil {
 		return err
 	}

@@ -32,11 +32,11 @@ type Upstream struct {
 
 	mu          sync.Mutex // guards the following fields, and those of connections
 	connections []*connection
-	sources     int           // that were made and not closed
-	newest      time.Time     // when the last of them was made
-	retry       time.Duration // last value of the field retry
-	notBefore   time.Time     // the earliest time of the next request
-	older       bool          // it has refused deletesParameter
+	sources     int                 // that were made and not closed
+	newest      time.Time           // when the last of them was made
+	retry       time.Duration       // last value of the field retry
+	notBefore   time.Time           // the earliest time of the next request
+	unknown     map[string]struct{} // parameters that it has refused
 }
 
 // New returns the gateway at a URL. It connects when one of its sources is
@@ -45,7 +45,7 @@ func New(c Config) (*Upstream, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return &Upstream{config: c, client: c.client()}, nil
+	return &Upstream{config: c, client: c.client(), unknown: map[string]struct{}{}}, nil
 }
 
 // Source returns the source of the part of a watch that a definition selects, by the
@@ -70,22 +70,26 @@ func (u *Upstream) Source(watch string, d *view.Definition) (*Source, error) {
 	return s, nil
 }
 
-// tellsDeletes reports whether the upstream may know deletesParameter.
-func (u *Upstream) tellsDeletes() bool {
+// knows reports whether the upstream may know a parameter.
+func (u *Upstream) knows(parameter string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return !u.older
+	_, unknown := u.unknown[parameter]
+	return !unknown
 }
 
 // isOlder records that the upstream does not know a parameter, if that is what it says. The
 // request is then repeated without it.
 func (u *Upstream) isOlder(refused *client.Problem) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.older || refused.Status != http.StatusBadRequest || refused.Parameter != deletesParameter {
+	if refused.Status != http.StatusBadRequest || refused.Parameter != deletesParameter && refused.Parameter != resumeParameter {
 		return false
 	}
-	u.older = true
+	if !u.knows(refused.Parameter) {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.unknown[refused.Parameter] = struct{}{}
 	return true
 }
 

@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"unsafe"
+
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// mostUnverified is how often in a row a source tries to verify what it has, before it takes a snapshot.
+	mostUnverified = 2
+	// verifiedCost is about what a resource takes while what is held is compared, besides its key.
+	verifiedCost = 3*int64(unsafe.Sizeof("")) + 128
+)
+
+// verifies reports whether a member of a request can resume by digest: its sink tells what it has, and that was not
+// in vain lately.
+func (m *member) verifies() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader == nil {
+		return true
+	}
+	_, is := m.reader.Sink.(stream.Holding)
+	return is && m.reader.source.unverified < mostUnverified
+}
+
+// mostWaiting is how many events may come before the one with the position. They are of the same flush.
+const mostWaiting = 10_000
+
+// wait keeps the events from an end_of_snapshot that asks to verify on, until one has the position, which names the
+// order. Then it handles all of them.
+func (r *reader) wait(e client.Event) error {
+	if e.Type == client.Reset {
+		r.waiting = nil
+		return r.receive(e)
+	}
+	r.waiting = append(r.waiting, e)
+	at := ownPosition(e.ID, r.Watch)
+	switch {
+	case at == "" && len(r.waiting) > mostWaiting:
+		return r.Invalid("%d events after an end_of_snapshot, without a position: want one", mostWaiting)
+	case at == "":
+		return nil
+	}
+	events := r.waiting
+	r.waiting = nil
+	if err := r.verify(&events[0], at); err != nil {
+		return err
+	}
+	for _, e := range events[1:] {
+		if err := r.receive(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verify makes the sink have the state that an end_of_snapshot is about: what it holds, and what differs of that. It
+// then has the same as after a snapshot. at is a position of the same order, at that state or later. If it cannot, the next request begins where this one did, or after some
+// failures with a snapshot.
+func (r *reader) verify(e *client.Event, at string) error {
+	revision, err := decodeRevision(e.Revision)
+	if err != nil {
+		return r.Invalid("%v", err)
+	}
+	position, err := stream.ParsePosition(at)
+	switch {
+	case err != nil:
+		return r.Invalid("%v", err)
+	case position.Upserts < revision:
+		return r.Invalid("position %.80q: want one at revision %d or later", at, revision)
+	}
+	position = position.At(revision)
+	held, cost := r.Sink.(stream.Holding).Held, int64(0)
+	for one := range held {
+		cost += verifiedCost + int64(len(one.Key))
+	}
+	r.Sink.Charge(cost)
+	defer r.Sink.Charge(-cost)
+	state, err := r.stateOf(e.Digest, held, !r.hasRevisions(position))
+	if err != nil {
+		if r.ctx.Err() == nil {
+			r.source.unverified++
+		}
+		if errors.Is(err, client.ErrTooDifferent) {
+			r.source.unverified = mostUnverified
+		}
+		return r.source.failed(fmt.Errorf("verifying what is held: %w", err))
+	}
+	if err := r.Replace(position, revision, slices.Values(state)); err != nil {
+		return err
+	}
+	r.source.unverified = 0
+	return nil
+}
+
+// hasRevisions reports whether what is held has the revisions of the state at a position wherever it has its values:
+// that is of the same order, and what has changed since has come.
+func (r *reader) hasRevisions(at stream.Position) bool {
+	return r.changed && at.Epoch == r.Position().Epoch
+}
+
+// stateOf returns the state with a digest, with the revisions of the upstream if those of what is held are others.
+func (r *reader) stateOf(digest string, held iter.Seq[stream.Resource], revisions bool) ([]stream.Resource, error) {
+	server, err := r.source.upstream.config.requests()
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	d, err := server.Difference(r.ctx, r.source.watch, r.source.view, digest, wire(held), revisions)
+	if err != nil {
+		return nil, err
+	}
+	return replaced(held, d)
+}
+
+// wire returns resources as the upstream sends them.
+func wire(of iter.Seq[stream.Resource]) iter.Seq[client.Resource] {
+	return func(yield func(client.Resource) bool) {
+		for one := range of {
+			key, encoding := stream.WireKey(one.Key)
+			if !yield(client.Resource{Key: key, KeyEncoding: encoding, Value: one.Value, Encoding: one.Encoding}) {
+				return
+			}
+		}
+	}
+}
+
+// replaced returns what is held, as the difference says.
+func replaced(held iter.Seq[stream.Resource], d client.Difference) ([]stream.Resource, error) {
+	read := make(map[string]stream.Resource, len(d.Upserts))
+	for i := range d.Upserts {
+		one, err := decodeUpsert(&d.Upserts[i])
+		if err != nil {
+			return nil, err
+		}
+		read[one.Key] = one
+	}
+	extra := make(map[string]bool, len(d.Extra))
+	for _, id := range d.Extra {
+		extra[id] = true
+	}
+	var state []stream.Resource
+	for one := range held {
+		id := idOf(one.Key)
+		if _, other := read[one.Key]; other || extra[id] {
+			continue
+		}
+		if text, known := d.Revisions[id]; known {
+			revision, err := decodeRevision(text)
+			if err != nil {
+				return nil, err
+			}
+			one.Revision = revision
+		}
+		state = append(state, one)
+	}
+	return slices.AppendSeq(state, maps.Values(read)), nil
+}
+
+// idOf returns the ID that the client gives a resource.
+func idOf(key string) string {
+	text, encoding := stream.WireKey(key)
+	return client.Resource{Key: text, KeyEncoding: encoding}.ID()
+}
+
+// requests returns a client for requests beside the stream, with the same credentials.
+func (c *Config) requests() (*client.Client, error) {
+	text, err := c.header()
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{}
+	for name, value := range text {
+		header.Set(name, value)
+	}
+	transport := c.transport()
+	transport.DisableKeepAlives = false
+	transport.ResponseHeaderTimeout = client.AnswerWithin
+	return client.New(c.URL, client.Options{Header: header, Transport: unredirected{transport}})
+}
+
+// unredirected follows no redirects, which could send credentials elsewhere.
+type unredirected struct{ *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (t unredirected) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.Transport.RoundTrip(r)
+	if err == nil && response.StatusCode/100 == 3 {
+		response.Body.Close()
+		return nil, errors.New("the answer is a redirect: want the URL of the gateway itself")
+	}
+	return response, err
+}

@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// holding is a Sink that has one resource.
+type holding struct{ *calls }
+
+// Held implements stream.Holding.
+func (holding) Held(yield func(stream.Resource) bool) {
+	yield(stream.Resource{Key: "x", Revision: 1, Value: []byte("1")})
+}
+
+// verifyOf is the events of an upstream that has a digest in place of a reset.
+func verifyOf(digest string) string {
+	return event("end_of_snapshot", fmt.Sprintf(`,"revision":"9","count":1,"resumed":true,"verify":true,"digest":%q`, digest), "w@f-9")
+}
+
+// watches runs Watch again and again, as ingest does, for a while.
+func watches(t *testing.T, s *Source, sink stream.Sink) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		for ctx.Err() == nil {
+			err := s.Watch(ctx, stream.Resume{Epoch: "e", Revision: 2}, sink)
+			t.Log(err)
+			time.Sleep(time.Second)
+		}
+		close(ended)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// TestWhatCannotBeVerified: an upstream that has no state with the digest that it sent, or says something else, is
+// asked for a snapshot after two attempts, and not at once for another digest.
+func TestWhatCannotBeVerified(t *testing.T) {
+	for name, answer := range map[string]turn{
+		"gone": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
+		"nonsense": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"buckets":7,"table":"AAAA","keys":[]}`)
+		},
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://elsewhere.test/", http.StatusFound)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []string
+				f, u, stop := serve(t, Config{Headers: nil}, func(w http.ResponseWriter, r *http.Request) {
+					switch resume := r.URL.Query().Get("resume"); {
+					case !strings.HasSuffix(r.URL.Path, "/events"):
+						asked = append(asked, "digest")
+						answer(w, r)
+					case resume != "":
+						asked = append(asked, resume)
+						stalls(hello, verifyOf("5-00000000000000020e028795aa10cb6f"))(w, r)
+					default:
+						asked = append(asked, "snapshot")
+						stalls(primed())(w, r)
+					}
+				})
+				defer stop()
+				sink := holding{&calls{}}
+				end := watches(t, sourceOf(t, u, "w"), sink)
+				defer end()
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				if len(asked) == 0 || asked[len(asked)-1] != "snapshot" || slices.Index(asked, "snapshot") > 5 || len(f.ids()) > 6 {
+					t.Errorf("asked for %q", asked)
+				}
+				if want := strings.TrimSuffix(primedCalls, "\n"); sink.String() != want {
+					t.Errorf("calls\n%s\nwant\n%s", sink, want)
+				}
+			})
+		})
+	}
+}
+
+// TestVerifiedWithoutRequests: a digest that is that of what is held needs the revisions alone, and the position may
+// come with a later event.
+func TestVerifiedWithoutRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, u, stop := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/keys") {
+				_, _ = io.WriteString(w, `{"keys":[{"key":"x","revision":"7","hash":"0a0b63040ce39073"}],"next_page_token":""}`)
+				return
+			}
+			stalls(hello,
+				status("catching_up", "verify what is held", ""),
+				event("end_of_snapshot", `,"revision":"9","count":1,"resumed":true,"verify":true,"digest":"1-00000000000000000a0b63040ce39073"`, ""),
+				upsert("y", 10, "2", "w@f-10"))(w, r)
+		})
+		defer stop()
+		sink := holding{&calls{}}
+		end := watches(t, sourceOf(t, u, "w"), sink)
+		defer end()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if want := "reset f\nupsert \"x\" 7 1\ncommit 9\nupsert \"y\" 10 2\ncommit 10"; sink.String() != want {
+			t.Errorf("calls\n%s\nwant\n%s", sink, want)
+		}
+	})
+}
