@@ -118,8 +118,11 @@ var racing bool
 // TestSubscribersAtSize checks that each of 10,000 subscribers is on exactly one page, that they
 // are found, and that hostile names stay within bounds.
 func TestSubscribersAtSize(t *testing.T) {
+	if racing {
+		t.Skip("the race detector itself crashes at times with so many connections in a bubble")
+	}
 	size := 10_000
-	if testing.Short() || racing {
+	if testing.Short() {
 		size = 2_000
 	}
 	synctest.Test(t, func(t *testing.T) {
