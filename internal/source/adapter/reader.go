@@ -55,6 +55,7 @@ type Reader struct {
 	catchUp   bool            // from catching_up to the next bookmark
 	conflated uint64          // changes up to this revision may lack values
 	reported  stream.State    // the last one passed on; 0: none
+	reason    string          // for it
 	heard     bool            // this connection reported the freshness of the watch
 }
 
@@ -155,6 +156,9 @@ func (r *Reader) reset() {
 	r.upserts, r.marked, r.loose, r.catchUp, r.conflated = 0, 0, false, false, 0
 }
 
+// Suspend has the watch resyncing until Replace: the upstream has more, and it is not known what.
+func (r *Reader) Suspend(reason string) error { return r.Sink.Status(stream.Resyncing, reason) }
+
 // Replace makes the Sink have a whole state, which is that at a position, as if a snapshot of it had come.
 func (r *Reader) Replace(at stream.Position, revision uint64, resources iter.Seq[stream.Resource]) error {
 	r.reset()
@@ -168,7 +172,13 @@ func (r *Reader) Replace(at stream.Position, revision uint64, resources iter.Seq
 			return err
 		}
 	}
-	return r.endOfSnapshot(&Event{Type: EndOfSnapshot, Count: r.upserts, Revision: revision})
+	if err := r.endOfSnapshot(&Event{Type: EndOfSnapshot, Count: r.upserts, Revision: revision}); err != nil {
+		return err
+	}
+	if r.heard && r.reported != stream.InSync {
+		return r.Report(r.reported, r.reason)
+	}
+	return r.Report(stream.InSync, "")
 }
 
 // Position returns the place up to which everything was received; Epoch "": there is none.
@@ -339,7 +349,7 @@ func (r *Reader) status(e *Event) error {
 
 // Report passes on the freshness of the watch.
 func (r *Reader) Report(state stream.State, reason string) error {
-	r.reported = state
+	r.reported, r.reason = state, reason
 	return r.Sink.Status(state, reason)
 }
 

@@ -42,6 +42,11 @@ func (r *reader) wait(e client.Event) error {
 		r.waiting = nil
 		return r.receive(e)
 	}
+	if len(r.waiting) == 0 {
+		if err := r.Suspend("verifying what is held"); err != nil {
+			return err
+		}
+	}
 	r.waiting = append(r.waiting, e)
 	at := ownPosition(e.ID, r.Watch)
 	switch {

@@ -82,7 +82,8 @@ func TestWhatCannotBeVerified(t *testing.T) {
 				if len(asked) == 0 || asked[len(asked)-1] != "snapshot" || slices.Index(asked, "snapshot") > 5 || len(f.ids()) > 6 {
 					t.Errorf("asked for %q", asked)
 				}
-				if want := strings.TrimSuffix(primedCalls, "\n"); sink.String() != want {
+				want := strings.Repeat("status resyncing verifying what is held\n", mostUnverified) + strings.TrimSuffix(primedCalls, "\n")
+				if sink.String() != want {
 					t.Errorf("calls\n%s\nwant\n%s", sink, want)
 				}
 			})
@@ -110,7 +111,7 @@ func TestVerifiedWithoutRequests(t *testing.T) {
 		defer end()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if want := "reset f\nupsert \"x\" 7 1\ncommit 9\nupsert \"y\" 10 2\ncommit 10"; sink.String() != want {
+		if want := "status resyncing verifying what is held\nreset f\nupsert \"x\" 7 1\ncommit 9\nstatus in_sync \nupsert \"y\" 10 2\ncommit 10"; sink.String() != want {
 			t.Errorf("calls\n%s\nwant\n%s", sink, want)
 		}
 	})
