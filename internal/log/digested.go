@@ -21,8 +21,16 @@ const (
 	digestedShared = time.Second
 	// digestedKept is how long it is kept for them.
 	digestedKept = 10 * time.Second
-	// mostDigested is how many states are kept, at most.
+	// mostDigested is how many states that were sent to readers are kept, at most.
 	mostDigested = 12
+	// mostCommon is how many states are kept that no reader was sent, at most: those that other replicas keep too.
+	mostCommon = 12
+	// commonAfter and commonBefore say how old such a state is when it is sent to a reader: other replicas have it by
+	// then, and keep it for a while.
+	commonAfter, commonBefore = 200 * time.Millisecond, 5 * time.Second
+	// commonFor is how long such states are kept after a reader has come to verify what it holds, or has asked for a
+	// state that is not kept.
+	commonFor = time.Minute
 	// mostRendered is the most keys of a bucket whose rendered text is kept.
 	mostRendered = 1000
 	// textOverhead is what a kept text takes beside its bytes.
@@ -33,12 +41,19 @@ const (
 )
 
 // digestedStates keeps the states that readers verify what they hold with. The zero value is empty.
+//
+// A reader may ask another replica for what differs than the one that has sent the digest. So each keeps a few of the
+// states that it has had, and chooses them by their digests, which are the same everywhere: those whose sums have the
+// smallest lower halves. A reader is sent one of these, if there is any that is old enough for the others to have it.
 type digestedStates struct {
-	mu   sync.Mutex
-	kept []*Digested // oldest first
+	until atomic.Int64 // when no more common states are kept, in Unix nanoseconds; 0: none was needed so far
+
+	mu    sync.Mutex // guards the following fields
+	kept  []*Digested
+	asked *Digested // the newest state that a request was for, and no reader was sent; nil: none
 
 	making  sync.Mutex   // held while an index is made
-	indexed [2]*Digested // those that were given an index last, the newer one last; guarded by making
+	indexed [2]*Digested // of kept, those that were given an index last, the newer one last; guarded by making
 }
 
 // Digested is a state of a log that is kept for a while, so that readers that hold another one can
@@ -49,9 +64,12 @@ type Digested struct {
 	account *memory.Account
 	digest  digest.Digest
 	pin     *pin.Pin
-	at      time.Time
+	at      time.Time // when it was kept
+	common  bool      // it is kept since other replicas do
+	only    bool      // it is kept for a request alone
 
 	among *digestedStates
+	sent  time.Time // when a reader was sent it last; zero: never. Guarded by the mu of among
 
 	index atomic.Pointer[bucketIndex] // nil: it was not asked for, or not lately
 }
@@ -94,46 +112,127 @@ func (i *bucketIndex) bytes() int64 {
 		int64(len(i.table))*int64(unsafe.Sizeof(digest.Digest{}))
 }
 
-// take returns a state for a reader that comes now: v, or one that is kept and hardly older, and from
+// need has common states kept from now on, for a while.
+func (d *digestedStates) need(now time.Time) { d.until.Store(now.Add(commonFor).UnixNano()) }
+
+// take returns a state for a reader that comes now: v, or one that is kept and a little older, and from
 // which the reader can go on to v.
 func (d *digestedStates) take(l *Log, v *storage.Version) *storage.Version {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	now := time.Now()
+	d.need(now)
 	d.expire(l)
-	if n := len(d.kept); n > 0 && time.Since(d.kept[n-1].at) < digestedShared {
-		if shared := d.kept[n-1].pin.Version(); shared != nil && shared.Generation == v.Generation && shared.Seq >= v.Forgotten {
-			return shared
+	var shared *Digested
+	for _, s := range d.kept {
+		if s.suits(v, now) && (shared == nil || s.precedes(shared)) {
+			shared = s
 		}
 	}
-	d.keep(l, v)
-	return v
+	if shared == nil {
+		if shared = d.keep(l, v); shared == nil {
+			return v
+		}
+	}
+	if shared.sent.IsZero() {
+		d.makeRoom(l, mostDigested, func(s *Digested) bool { return !s.sent.IsZero() }, func(a, b *Digested) bool { return a.sent.Before(b.sent) })
+	}
+	shared.sent = now
+	return shared.pin.Version()
+}
+
+// suits reports whether the state can be sent to a reader that is to go on to v: it was sent to others a moment ago, or other
+// replicas have it.
+func (s *Digested) suits(v *storage.Version, now time.Time) bool {
+	age := now.Sub(s.at)
+	is := s.pin.Version()
+	return is != nil && is.Generation == v.Generation && is.Seq >= v.Forgotten &&
+		(age < digestedShared && !s.sent.IsZero() || s.common && commonAfter <= age && age < commonBefore || is.Number == v.Number)
+}
+
+// precedes reports whether a reader is sent the state rather than another one.
+func (s *Digested) precedes(other *Digested) bool {
+	if sent, otherSent := !s.sent.IsZero(), !other.sent.IsZero(); sent != otherSent {
+		return sent
+	}
+	return s.digest.Lo < other.digest.Lo
 }
 
 // keep keeps a state; nil: it is kept no more. d.mu is held.
 func (d *digestedStates) keep(l *Log, v *storage.Version) *Digested {
+	kept := d.newState(l, v)
+	if kept != nil {
+		d.kept = append(d.kept, kept)
+	}
+	return kept
+}
+
+func (d *digestedStates) newState(l *Log, v *storage.Version) *Digested {
 	held := l.pins.Keep(v)
 	if held == nil {
 		return nil
 	}
-	if len(d.kept) == mostDigested {
-		d.kept[0].giveUp(l)
-		d.kept = slices.Delete(d.kept, 0, 1)
+	return &Digested{among: d, framing: l.framing, account: l.account, digest: v.Digest, pin: held, at: time.Now()}
+}
+
+// makeRoom gives up one of the states of a kind if there are so many, the first by an order. d.mu is held.
+func (d *digestedStates) makeRoom(l *Log, most int, is func(*Digested) bool, before func(a, b *Digested) bool) {
+	n, first := 0, -1
+	for i, s := range d.kept {
+		if !is(s) {
+			continue
+		}
+		if n++; first < 0 || before(s, d.kept[first]) {
+			first = i
+		}
 	}
-	kept := &Digested{among: d, framing: l.framing, account: l.account, digest: v.Digest, pin: held, at: time.Now()}
-	d.kept = append(d.kept, kept)
-	return kept
+	if n >= most {
+		d.kept[first].giveUp(l)
+		d.kept = slices.Delete(d.kept, first, first+1)
+	}
+}
+
+// keepCommon keeps a state that was committed, if other replicas will keep it too.
+func (d *digestedStates) keepCommon(l *Log, v *storage.Version) {
+	if !v.Primed() {
+		return
+	}
+	common := func(s *Digested) bool { return s.sent.IsZero() }
+	n, largest := 0, uint64(0)
+	for _, s := range d.kept {
+		if s.digest == v.Digest {
+			return
+		}
+		if common(s) {
+			n, largest = n+1, max(largest, s.digest.Lo)
+		}
+	}
+	if n >= mostCommon && v.Digest.Lo >= largest {
+		return
+	}
+	d.makeRoom(l, mostCommon, common, func(a, b *Digested) bool { return a.digest.Lo > b.digest.Lo })
+	if s := d.keep(l, v); s != nil {
+		s.common = true
+	}
 }
 
 // expire gives up states that nobody may ask for any more, and those that were taken away. d.mu is
 // held.
 func (d *digestedStates) expire(l *Log) {
+	gone := func(s *Digested) bool {
+		return time.Since(s.at) > digestedKept && time.Since(s.sent) > digestedKept || s.pin.Version() == nil
+	}
 	d.kept = slices.DeleteFunc(d.kept, func(s *Digested) bool {
-		gone := time.Since(s.at) > digestedKept || s.pin.Version() == nil
-		if gone {
+		is := gone(s)
+		if is {
 			s.giveUp(l)
 		}
-		return gone
+		return is
 	})
+	if d.asked != nil && gone(d.asked) {
+		d.asked.giveUp(l)
+		d.asked = nil
+	}
 }
 
 func (d *Digested) giveUp(l *Log) {
@@ -153,32 +252,50 @@ func (d *Digested) forgetIndex() {
 	d.account.Supersede(-index.bytes() - index.textBytes)
 }
 
-// expireDigested gives up states that nobody may ask for any more.
-func (l *Log) expireDigested() {
-	if l.digested.mu.TryLock() { // a reader that holds it does the same
-		l.digested.expire(l)
-		l.digested.mu.Unlock()
+// keepDigested gives up states that nobody may ask for any more, and keeps the new one if other replicas do.
+func (l *Log) keepDigested(v *storage.Version) {
+	d := &l.digested
+	until := d.until.Load()
+	if until == 0 || !d.mu.TryLock() { // a reader that holds it does the same
+		return
+	}
+	defer d.mu.Unlock()
+	d.expire(l)
+	if time.Now().UnixNano() < until {
+		d.keepCommon(l, v)
 	}
 }
 
 // Digested returns the state with a digest: one that was sent to a reader that resumed within the
-// last 10 seconds, or the newest one. It returns false if there is neither.
+// last 10 seconds, here or at another replica, or the newest one. It returns false if there is neither. A state for which
+// nobody but a request has asked takes the place of another such state alone.
 func (l *Log) Digested(of digest.Digest) (*Digested, bool) {
 	d := &l.digested
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.need(time.Now())
 	d.expire(l)
 	for _, s := range d.kept {
 		if s.digest == of {
 			return s, true
 		}
 	}
-	if v := l.newest(); v.Primed() && v.Digest == of {
-		if s := d.keep(l, v); s != nil {
-			return s, true
-		}
+	if d.asked != nil && d.asked.digest == of {
+		return d.asked, true
 	}
-	return nil, false
+	v := l.newest()
+	if !v.Primed() || v.Digest != of {
+		return nil, false
+	}
+	s := d.newState(l, v)
+	if s == nil {
+		return nil, false
+	}
+	if d.asked != nil {
+		d.asked.giveUp(l)
+	}
+	s.only, d.asked = true, s
+	return s, true
 }
 
 // Digest is the digest of the resources.
@@ -357,6 +474,9 @@ func (d *Digested) indexed() (*bucketIndex, bool) {
 		return nil, false
 	}
 	time.AfterFunc(digestedKept, d.forgetIndex) // also while nothing is written
+	if d.only {
+		return index, true
+	}
 	with := &d.among.indexed
 	if with[0] != nil {
 		with[0].forgetIndex()

@@ -233,16 +233,85 @@ func TestDigested(t *testing.T) {
 	})
 }
 
-// TestDigestedStatesAreFew: however many readers come, few states are kept.
+// TestDigestedStatesAreFew: however many readers come, few states are kept, and however much is asked for, what readers
+// were sent is kept.
 func TestDigestedStatesAreFew(t *testing.T) {
-	w := NewWriter(Config{Watch: "w"})
-	mustReplace(t, w, "e", 1, upsert("a", 1))
-	for revision := range uint64(100) {
-		mustCommit(t, w, revision+2, upsert("a", revision+2))
-		w.Digested(w.Snapshot().Digest())
-	}
-	if n := len(w.digested.kept); n > mostDigested {
-		t.Errorf("%d states are kept, want at most %d", n, mostDigested)
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWriter(Config{Watch: "w"})
+		mustReplace(t, w, "e", 1, upsert("a", 1))
+		inSync(w)
+		sent := w.digested.take(w.Log, w.Snapshot().v).Digest
+		for revision := range uint64(1000) {
+			mustCommit(t, w, revision+2, upsert("a", revision+2))
+			w.Digested(w.Snapshot().Digest())
+			time.Sleep(5 * time.Millisecond)
+			if _, ok := w.Digested(sent); !ok {
+				t.Fatalf("the state that a reader was sent is gone after %d requests for others", revision)
+			}
+		}
+		for range 100 {
+			w.digested.take(w.Log, w.Snapshot().v)
+			time.Sleep(digestedShared)
+			revision := w.Snapshot().Revision() + 1
+			mustCommit(t, w, revision, upsert("a", revision))
+		}
+		if n := len(w.digested.kept); n > mostDigested+mostCommon {
+			t.Errorf("%d states are kept, want at most %d", n, mostDigested+mostCommon)
+		}
+		time.Sleep(commonFor + digestedKept)
+		mustCommit(t, w, 5000, upsert("a", 5000))
+		if n := len(w.digested.kept); n > 0 || w.digested.asked != nil {
+			t.Errorf("%d states are kept although nobody has verified anything for long", n)
+		}
+	})
+}
+
+// TestDigestedAtAnotherReplica: a reader that was sent a digest by one replica can ask another one, at any rate of changes.
+func TestDigestedAtAnotherReplica(t *testing.T) {
+	for _, every := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
+		t.Run(every.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var replicas [3]*Writer
+				for i := range replicas {
+					replicas[i] = NewWriter(Config{Watch: "w"})
+					mustReplace(t, replicas[i], "e", 1, upsert("a", 1))
+					inSync(replicas[i])
+					replicas[i].Digested(digest.Digest{Count: 7}) // the first request, which is in vain
+				}
+				tried, failed, revision := 0, 0, uint64(1)
+				next := time.Now().Add(5 * time.Second)
+				for end := time.Now().Add(40 * time.Second); time.Now().Before(end); {
+					revision++
+					for i, w := range replicas {
+						mustCommit(t, w, revision, upsert(fmt.Sprint("k", revision%50), revision))
+						if i == 0 {
+							time.Sleep(every / 10) // the others are a little later
+						}
+					}
+					time.Sleep(every - every/10)
+					if time.Now().Before(next) {
+						continue
+					}
+					next = time.Now().Add(700 * time.Millisecond)
+					sent := replicas[0].digested.take(replicas[0].Log, replicas[0].Snapshot().v).Digest
+					for _, w := range replicas[1:] {
+						for _, after := range []time.Duration{0, 300 * time.Millisecond, time.Second} {
+							time.AfterFunc(after, func() {
+								tried++
+								if _, ok := w.Digested(sent); !ok {
+									failed++
+								}
+							})
+						}
+					}
+				}
+				time.Sleep(2 * time.Second)
+				t.Logf("%d of %d requests at another replica are in vain", failed, tried)
+				if tried == 0 || failed*20 > tried {
+					t.Errorf("%d of %d requests at another replica are in vain", failed, tried)
+				}
+			})
+		})
 	}
 }
 

@@ -450,7 +450,7 @@ func (w *Writer) publish() {
 	w.account.Relieve(w.pins, v.Bytes-w.dead, w.dead)
 	w.listings.Expire(w.pins)
 	w.listings.ExpireSorted()
-	w.expireDigested()
+	w.keepDigested(v)
 	w.releases.expire(w.Log)
 }
 
