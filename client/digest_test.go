@@ -73,7 +73,7 @@ func TestNoDigestIsEverRight(t *testing.T) {
 		wrong := strings.Replace(heldBefore, "\"count\":1", "\"count\":1,\"digest\":\"1-00000000000000000000000000000001\"", 1)
 		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/digests/") {
-				http.Error(w, "{}", http.StatusGone)
+				http.Error(w, "{}", http.StatusNotFound)
 				return
 			}
 			asked = append(asked, r.URL.Query().Get("digest")+" "+r.Header.Get("Last-Event-ID"))
@@ -152,7 +152,7 @@ func TestHostileDigests(t *testing.T) {
 				c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 					if _, of, is := strings.Cut(r.URL.Path, "/digests/2-00000000000000000000000000000001"); is {
 						if answers[of] == "" {
-							http.Error(w, "{}", http.StatusGone)
+							http.Error(w, "{}", http.StatusNotFound)
 							return
 						}
 						if answers[of] == endless {
@@ -195,6 +195,41 @@ func TestHostileDigests(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStateThatIsGone: a client that asks a replica without the state comes back for another one, which is not a failure for some time. It
+// shows what it had meanwhile, and does not come with a position that can be resumed.
+func TestStateThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var from []string
+		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/digests/") {
+				http.Error(w, "{}", http.StatusGone)
+				return
+			}
+			switch from = append(from, r.Header.Get("Last-Event-ID")); len(from) {
+			case 1:
+				write(w, heldBefore)
+			case 2 + mostGone + mostUnverified:
+				stalls(strings.ReplaceAll(heldBefore, "\"value\":1", "\"value\":2"))(w, r)
+			default:
+				stalls(comesBack)(w, r)
+			}
+		})
+		defer stop()
+		replica := c.Replica(t.Context(), "w")
+		defer replica.Close()
+		for len(from) < 2+mostGone+mostUnverified {
+			time.Sleep(time.Second)
+			if r, ok := replica.Get("a"); replica.Len() > 0 && (!ok || string(r.Value) == "2" && len(from) < 2+mostGone) {
+				t.Fatalf("it shows %v", r)
+			}
+		}
+		want := append([]string{"", "w@a-1"}, slices.Repeat([]string{"w@none-0"}, mostGone+mostUnverified-1)...)
+		if want = append(want, ""); !slices.Equal(from, want) {
+			t.Errorf("it comes from %q, want %q", from, want)
+		}
+	})
 }
 
 // TestVerify: a client that was sent something else than the server has names the keys.

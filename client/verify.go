@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -140,11 +141,19 @@ func (r *Replica[V]) rollBack() {
 func (r *Replica[V]) repair(ctx context.Context, d *difference, at Event, tell func(Event)) error {
 	ctx, cancel := context.WithTimeout(ctx, verifyWithin)
 	defer cancel()
-	if err := r.replaceDiffering(ctx, d, at, tell); err != nil {
+	err := r.replaceDiffering(ctx, d, at, tell)
+	var p *Problem
+	switch {
+	case errors.As(err, &p) && p.Status == http.StatusGone:
+		return fmt.Errorf("%w: %v", errStateGone, err)
+	case err != nil:
 		return fmt.Errorf("verifying what is held: %v", err) // a refusal of these requests is none of the stream
 	}
 	return nil
 }
+
+// errStateGone means that the replica that was asked does not have the state with the digest that was sent.
+var errStateGone = errors.New("verifying what is held")
 
 func (r *Replica[V]) replaceDiffering(ctx context.Context, d *difference, at Event, tell func(Event)) error {
 	if err := Pause(ctx, rand.N(verifySpread)); err != nil {

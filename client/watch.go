@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -125,6 +126,7 @@ type follower struct {
 
 	undigested bool // the next request is one to a server that knows no digests
 	unverified int  // how often in a row what the client has could not be verified
+	gone       int  // how often in a row the state was gone that it is to be verified with
 }
 
 const (
@@ -169,7 +171,7 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	defer cut(nil)
 	f.mover.connects(f.client, f.watches[0], cut)
 	defer f.mover.ended()
-	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.id}
+	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.from()}
 	connection.Handle = func(e Event) error { return f.event(ctx, e) }
 	f.undigested = false
 	if header != "" {
@@ -273,6 +275,25 @@ func (f *follower) event(ctx context.Context, e Event) error {
 	return nil
 }
 
+// mostGone is how often in a row a client comes back since a state was gone: a replica that does not have it keeps states
+// that the others have too from then on.
+const mostGone = 5
+
+// from returns the position from which the next stream is to continue. After a state was gone that is a place that does not
+// exist, for which each server sends the digest of a state that it keeps. Where the position can be resumed it would send that of
+// the newest one, which is soon gone.
+func (f *follower) from() string {
+	if f.gone == 0 || f.id == "" {
+		return f.id
+	}
+	places := strings.Split(f.id, ",")
+	for i, one := range places {
+		watch, _, _ := strings.Cut(one, "@")
+		places[i] = watch + "@none-0"
+	}
+	return strings.Join(places, ",")
+}
+
 // mostUnverified is how often in a row a client fails to verify what it has before it begins again
 // from nothing. If that fails as well, it goes on without digests: another snapshot would not help.
 const mostUnverified = 2
@@ -286,15 +307,20 @@ func (f *follower) verified(ctx context.Context, e Event) (repairs []Event, err 
 	repairs, err = f.verify(ctx, e)
 	if err == nil {
 		if e.Digest != "" {
-			f.unverified = 0
+			f.unverified, f.gone = 0, 0
 		}
 		return repairs, nil
 	}
+	if errors.Is(err, errStateGone) {
+		if f.gone++; f.gone <= mostGone {
+			return repairs, err
+		}
+	}
 	switch f.unverified++; {
 	case f.unverified == mostUnverified:
-		f.id = ""
+		f.id, f.gone = "", 0
 	case f.unverified > mostUnverified:
-		f.id, f.verify = "", nil
+		f.id, f.gone, f.verify = "", 0, nil
 	}
 	return repairs, err
 }

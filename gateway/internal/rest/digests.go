@@ -106,7 +106,7 @@ func (a *API) writeDigested(w http.ResponseWriter, r *http.Request, part authz.P
 		problem.Write(w, problem.Of(err).OnWatch(part.Name()))
 		return
 	}
-	a.writeShared(w, r, shared)
+	a.writeShared(w, r, shared, ask.part == "table")
 }
 
 // share makes the answer, once there is room for it and a processor to make it.
@@ -134,7 +134,8 @@ func (ask digestRequest) share(ctx context.Context, answer *limits.Answer, rende
 	return shared, err
 }
 
-func (a *API) writeShared(w http.ResponseWriter, r *http.Request, shared log.Shared) {
+// writeShared writes an answer. It may be kept by caches if the digest in its address determines it, as it does not where it has revisions.
+func (a *API) writeShared(w http.ResponseWriter, r *http.Request, shared log.Shared, determined bool) {
 	out := wire.NewAnswerWriter(w, r, a.Streams.WriteTimeout, a.Streams.MinRate, a.Streams.Log)
 	defer out.Close()
 	h := out.Header()
@@ -144,9 +145,13 @@ func (a *API) writeShared(w http.ResponseWriter, r *http.Request, shared log.Sha
 	}
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(shared.Body)))
-	h.Set("Cache-Control", "public, max-age=60, immutable")
-	if authz.IdentityOf(r.Context()) != nil {
+	switch {
+	case authz.IdentityOf(r.Context()) != nil:
 		h.Set("Cache-Control", "private, no-store")
+	case determined:
+		h.Set("Cache-Control", "public, max-age=60, immutable")
+	default:
+		h.Set("Cache-Control", "no-store")
 	}
 	_, _ = out.Write(shared.Body) // it never fails
 }

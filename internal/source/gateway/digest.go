@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// mostUnverified is how often in a row a source tries to verify what it has, before it takes a snapshot.
-	mostUnverified = 2
+	// mostUnverified is how often in a row a source tries to verify what it has, before it takes a snapshot, and mostGone
+	// how often if the state was gone: another replica may have sent its digest.
+	mostUnverified, mostGone = 2, 5
 	// verifiedCost is about what a resource takes while what is held is compared, besides its key.
 	verifiedCost = 3*int64(unsafe.Sizeof("")) + 128
 )
@@ -92,7 +93,12 @@ func (r *reader) verify(e *client.Event, at string) error {
 	defer r.Sink.Charge(-cost)
 	state, err := r.stateOf(e.Digest, held, !r.hasRevisions(position))
 	if err != nil {
-		if r.ctx.Err() == nil {
+		var p *client.Problem
+		switch gone := errors.As(err, &p) && p.Status == http.StatusGone; {
+		case r.ctx.Err() != nil:
+		case gone && r.source.gone < mostGone:
+			r.source.gone++
+		default:
 			r.source.unverified++
 		}
 		if errors.Is(err, client.ErrTooDifferent) {
@@ -103,7 +109,7 @@ func (r *reader) verify(e *client.Event, at string) error {
 	if err := r.Replace(position, revision, slices.Values(state)); err != nil {
 		return err
 	}
-	r.source.unverified = 0
+	r.source.unverified, r.source.gone = 0, 0
 	return nil
 }
 

@@ -36,7 +36,7 @@ func (r *reader) receive(e client.Event) error {
 	case len(r.waiting) > 0 || e.Type == client.EndOfSnapshot && e.Verify:
 		return r.wait(e)
 	case e.Type == client.EndOfSnapshot:
-		r.source.unverified = 0
+		r.source.unverified, r.source.gone = 0, 0
 	case e.Type == client.Upsert:
 		r.changed = true
 	case e.Type == client.Status && e.State == client.CatchingUp:

@@ -19,7 +19,9 @@ type Source struct {
 	// Owned by Watch.
 	faulty bool // the last call ended by a fault of this watch alone
 
-	unverified int // how often in a row what the sink has could not be verified; guarded by the mu of its member
+	// How often in a row what the sink has could not be verified, and how often since the state was gone. Guarded by the mu of
+	// its member.
+	unverified, gone int
 }
 
 var _ stream.Source = (*Source)(nil)

@@ -49,7 +49,8 @@ func watches(t *testing.T, s *Source, sink stream.Sink) (stop func()) {
 // asked for a snapshot after two attempts, and not at once for another digest.
 func TestWhatCannotBeVerified(t *testing.T) {
 	for name, answer := range map[string]turn{
-		"gone": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
+		"gone":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
+		"not found": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
 		"nonsense": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"buckets":7,"table":"AAAA","keys":[]}`)
 		},
@@ -59,8 +60,12 @@ func TestWhatCannotBeVerified(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				attempts := mostUnverified
+				if name == "gone" {
+					attempts += mostGone
+				}
 				var asked []string
-				f, u, stop := serve(t, Config{Headers: nil}, func(w http.ResponseWriter, r *http.Request) {
+				_, u, stop := serve(t, Config{Headers: nil}, func(w http.ResponseWriter, r *http.Request) {
 					switch resume := r.URL.Query().Get("resume"); {
 					case !strings.HasSuffix(r.URL.Path, "/events"):
 						asked = append(asked, "digest")
@@ -79,10 +84,10 @@ func TestWhatCannotBeVerified(t *testing.T) {
 				defer end()
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
-				if len(asked) == 0 || asked[len(asked)-1] != "snapshot" || slices.Index(asked, "snapshot") > 5 || len(f.ids()) > 6 {
+				if len(asked) == 0 || asked[len(asked)-1] != "snapshot" || slices.Index(asked, "snapshot") != 2*attempts {
 					t.Errorf("asked for %q", asked)
 				}
-				want := strings.Repeat("status resyncing verifying what is held\n", mostUnverified) + strings.TrimSuffix(primedCalls, "\n")
+				want := strings.Repeat("status resyncing verifying what is held\n", attempts) + strings.TrimSuffix(primedCalls, "\n")
 				if sink.String() != want {
 					t.Errorf("calls\n%s\nwant\n%s", sink, want)
 				}

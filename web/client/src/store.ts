@@ -49,6 +49,10 @@ export class Store<V = unknown> implements Readable<V> {
   uses = 0;
   /** @internal How often in a row what it holds could not be verified. */
   failures = 0;
+  /** @internal How often in a row the gateway no longer had the state that it was to be verified with. */
+  gone = 0;
+  /** @internal The last attempt to verify is not a failure. */
+  excused = false;
   /** @internal */
   moving: Moving | undefined;
   /** @internal What it shows may not be of its definition, or another store has the same one: it is not found by it. */
@@ -155,6 +159,7 @@ export class Store<V = unknown> implements Readable<V> {
     this.#position = position;
     this.#renewing = undefined;
     this.failures = 0;
+    this.gone = 0;
   }
 
   /** @internal What it holds, where that is not what the gateway has; undefined while it is not known to differ. */

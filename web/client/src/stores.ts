@@ -8,6 +8,14 @@ import type { Hash } from './xxh64.js';
 // stream has no digests.
 const maxFailures = 2;
 
+// So often in a row it is no failure that a state is gone: a replica that does not have it keeps states that the others have too from
+// then on.
+const maxGone = 5;
+
+// A place that does not exist. For it, a gateway sends the digest of a state that it keeps. Where the position can be resumed it
+// would send that of the newest one, which is soon gone.
+const nowhere = 'none-0';
+
 /**
  * The stores of one connection, and the newest id that it received. An id holds
  * the positions of all watches of its stream, and completes them all.
@@ -41,7 +49,9 @@ export class Stores {
   /** The positions from which the next stream resumes: the newest id, and those that stores began with. */
   get position(): string {
     const ids = [this.id, ...[...this.#wanted.values()].map(({ initial }) => initial)].join().match(/[^,]+/g) ?? [];
-    return [...new Map(ids.map((one) => [one.split('@')[0], one])).values()].join(); // at most one of each watch
+    const places = new Map(ids.map((one) => one.split('@') as [string, string])); // at most one of each watch
+    for (const [watch, { gone }] of this.#wanted) if (gone && places.has(watch)) places.set(watch, nowhere);
+    return [...places].map((place) => place.join('@')).join();
   }
 
   /** A request is made, with a rate or without one. Returns its query. */
@@ -137,6 +147,11 @@ export class Stores {
     return [...this.#wanted.values()].some(({ failures }) => failures > maxFailures);
   }
 
+  /** The gateway no longer has the state that a store is to be verified with. */
+  gone(store: Store): void {
+    store.excused = ++store.gone <= maxGone;
+  }
+
   /** A store that differed is mended. */
   mended(store: Store, repaired: number): void {
     store.mended(this.#received, repaired);
@@ -147,7 +162,11 @@ export class Stores {
   ended(failed: boolean): void {
     for (const store of this.differing) {
       store.lost();
-      if (failed && ++store.failures >= maxFailures) this.#forget(store);
+      if (failed && !store.excused && ++store.failures >= maxFailures) {
+        this.#forget(store);
+        store.gone = 0;
+      }
+      store.excused = false;
     }
   }
 

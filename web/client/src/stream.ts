@@ -1,5 +1,5 @@
 import { hashOf } from './digest.js';
-import { refusedBy } from './errors.js';
+import { RefusedError, refusedBy } from './errors.js';
 import { startOfValue, valueText } from './json_text.js';
 import type { Event, GoodbyeEvent, UpsertEvent } from './protocol.js';
 import { repair, TooMuchError } from './repair.js';
@@ -188,6 +188,7 @@ export class Stream {
       this.stores.publish();
     } catch (error) {
       if (error instanceof TooMuchError) store.failures ||= 1; // a second attempt would find the same
+      if (error instanceof RefusedError && error.status === 410) this.stores.gone(store);
       fail((error as Error).message);
     } finally {
       end();

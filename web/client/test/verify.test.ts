@@ -224,7 +224,7 @@ describe('while it is found out what differs', () => {
   });
 
   test.each([
-    ['the state is kept no more', () => f.server.last.refuse(410)],
+    ['there is no such state', () => f.server.last.refuse(404)],
     ['there is no answer', () => f.server.last.fail()],
     ['there is no answer for 20 s', () => pass(20_000)],
     ['the answer is no JSON', () => f.server.last.answer(new Response('<html>'))],
@@ -251,9 +251,28 @@ describe('while it is found out what differs', () => {
     expect([store.state, store.view.verifiedAt, shown(store)]).toEqual(['in_sync', Date.now(), after.values]);
     await restart(rows(100)); // earlier failures no longer count
     await pass(250);
-    f.server.last.refuse(410);
+    f.server.last.refuse(404);
     await pass(10_000);
     expect(f.server.stream.lastEventId).toBe('w@e-7');
+  });
+
+  test('a state that is gone is no failure for some time, and the client comes back for another one', async () => {
+    const store = await follow(rows(100));
+    const from: Array<string | null> = [];
+    await restart(after);
+    for (let attempt = 1; attempt <= 7; attempt++) {
+      await pass(250);
+      f.server.last.refuse(410);
+      await pass();
+      expect([store.state, shown(store), store.position]).toEqual(['offline', rows(100).values, 'w@e-5']);
+      await pass(60_000);
+      from.push(f.server.stream.lastEventId);
+      if (attempt < 7) f.server.stream.accept(resumed('w') + after.verify('w', 7, 'w@f-7'));
+    }
+    expect(from).toEqual([...Array(6).fill('w@none-0'), null]);
+    f.server.stream.accept(hello(['w']) + after.snapshot('w', 7));
+    await pass();
+    expect([store.state, shown(store)]).toEqual(['in_sync', after.values]);
   });
 
   test('a gateway whose digests are always wrong serves the client without digests', async () => {
@@ -275,7 +294,7 @@ describe('while it is found out what differs', () => {
                   .replace(/,"digest":"[^"]*"/, '')),
         );
       }
-      for (const exchange of f.server.exchanges) if (exchange.url.pathname.includes('/digests/')) exchange.refuse(410);
+      for (const exchange of f.server.exchanges) if (exchange.url.pathname.includes('/digests/')) exchange.refuse(404);
       await pass(1_000);
     }
     expect([store.state, shown(store), store.view.verifiedAt]).toEqual(['in_sync', rows(3).values, undefined]);
