@@ -161,7 +161,7 @@ test('a client verifies, and resumes by digest, in Chromium', { skip: missing, t
     assert.deepEqual([seen.resets, seen.repaired.at(-1)], [[], 2]);
   });
 
-  await t.test('410, and an answer that is cut off in the middle: it comes back with its old position', async () => {
+  await t.test('410: it comes back for another state; and after an answer that is cut off in the middle with its old position', async () => {
     let troubles = 0;
     stage.trouble = (request, response) => {
       if (!request.url.startsWith(digestPath) || troubles > 0) return false;
@@ -174,7 +174,7 @@ test('a client verifies, and resumes by digest, in Chromium', { skip: missing, t
     await stage.restart({ 'note-9': 'once more' });
     assert.deepEqual((await stage.shows(rows)).resets, []);
     const cut = stage.front.asked('GET', '/v1/events').map(({ position }) => position);
-    assert.equal(new Set(cut.slice(0, 2)).size, 1, `positions ${cut}`);
+    assert.match(`${cut.slice(0, 2)}`, /^notes@(?!none)[^,]+,notes@none-0$/);
     troubles = 0;
     stage.trouble = (request, response) => {
       if (!request.url.includes('/keys?') || troubles > 0) return false;
