@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,6 +113,7 @@ func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, re
 			copied := client.ReplicaOf[json.RawMessage](ctx, server, "services")
 			t.Cleanup(copied.Close)
 			d.copies = append(d.copies, copied)
+			c.verified.Store(&copied)
 			continue
 		}
 		running.Go(func() {
@@ -174,7 +175,7 @@ func (b *backend) changeAny(resources, each int) (stop func()) {
 // loadPatience is how much longer all may take to load the state for each client: many do it in the process of the test.
 const loadPatience = 100 * time.Millisecond
 
-// settle waits until every client has a stream that has caught up.
+// settle waits until every client has a stream that has caught up, and has verified what it holds if it was asked to.
 func (d *deployment) settle() {
 	d.t.Helper()
 	d.settleWithin(patience)
@@ -204,6 +205,7 @@ func (d *deployment) settleWithin(patience time.Duration) {
 type resent struct {
 	bytes  int64
 	resets int
+	gone   int // requests about a digest that a replica did not have
 	gaps   []time.Duration
 
 	resetsByDigest int
@@ -219,7 +221,8 @@ func (d *deployment) figures(what string) (all resent) {
 		for _, c := range d.clients {
 			if c.verifies == verifies {
 				one := c.take()
-				some.bytes, some.resets, some.gaps, n = some.bytes+one.bytes, some.resets+one.resets, append(some.gaps, one.gaps...), n+1
+				some.bytes, some.resets, some.gone = some.bytes+one.bytes, some.resets+one.resets, some.gone+one.gone
+				some.gaps, n = append(some.gaps, one.gaps...), n+1
 			}
 		}
 		slices.Sort(some.gaps)
@@ -227,8 +230,8 @@ func (d *deployment) figures(what string) (all resent) {
 		if gaps := len(some.gaps); gaps > 0 {
 			gap = fmt.Sprintf("cut off %d times, gap p50 %.1f s, p99 %.1f s", gaps, some.gaps[gaps/2].Seconds(), some.gaps[gaps*99/100].Seconds())
 		}
-		d.t.Logf("%s | %d clients, verify: %t | %d snapshots | %d bytes, %.2f %% of a snapshot for each | %s",
-			what, n, verifies, some.resets, some.bytes, 100*float64(some.bytes)/float64(int64(n)*d.snapshot), gap)
+		d.t.Logf("%s | %d clients, verify: %t | %d snapshots, %d answers of 410 | %d bytes, %.2f %% of a snapshot for each | %s",
+			what, n, verifies, some.resets, some.gone, some.bytes, 100*float64(some.bytes)/float64(int64(n)*d.snapshot), gap)
 		all.resets += some.resets
 		if verifies {
 			all.resetsByDigest += some.resets
@@ -275,16 +278,34 @@ type counting struct {
 	base     http.RoundTripper
 	verifies bool
 
+	verified atomic.Pointer[*client.Replica[json.RawMessage]] // what it keeps; nil: that is not verified
+
 	mu     sync.Mutex // guards the following fields
 	resent resent
 	lost   time.Time // when the last stream ended; zero: one is open
 	open   bool      // a stream has caught up
+	primed bool      // so has one at any time
+	asked  time.Time // when a stream has asked to verify what is held; zero: it has not
+	verify bool      // the gap ends once that is done
 }
 
+// caughtUp reports whether the client has all that its stream has. One that is asked to verify what it holds has it once it has
+// done that.
 func (c *counting) caughtUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open
+	copied := c.verified.Load()
+	switch {
+	case !c.open:
+		return false
+	case !c.verify:
+		return true
+	case copied == nil || (*copied).Verified().Before(c.asked):
+		return false
+	}
+	c.resent.gaps = append(c.resent.gaps, (*copied).Verified().Sub(c.lost))
+	c.lost, c.verify = time.Time{}, false
+	return true
 }
 
 // take returns what was counted since the last call.
@@ -298,6 +319,11 @@ func (c *counting) take() (counted resent) {
 // RoundTrip implements http.RoundTripper.
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := c.base.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusGone {
+		c.mu.Lock()
+		c.resent.gone++
+		c.mu.Unlock()
+	}
 	if err == nil && response.StatusCode == http.StatusOK {
 		stream := strings.HasSuffix(r.URL.Path, "/events")
 		response.Body = &countedBody{ReadCloser: response.Body, of: c, stream: stream}
@@ -324,8 +350,10 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	}
 	if b.stream {
 		b.look(p[:n])
-		if err != nil && b.of.lost.IsZero() && !errors.Is(err, context.Canceled) {
-			b.of.lost, b.of.open = time.Now(), false
+		if err != nil { // also if the client itself ends it, since it could not verify what it holds
+			if b.of.open = false; b.of.lost.IsZero() {
+				b.of.lost = time.Now()
+			}
 		}
 	}
 	return n, err
@@ -338,14 +366,24 @@ func (b *countedBody) look(read []byte) {
 	}
 	reset, end := []byte(`"type":"reset"`), []byte(`"type":"end_of_snapshot"`)
 	text := append(b.tail, read...)
-	if bytes.Contains(text, reset) && !b.of.lost.IsZero() {
+	if bytes.Contains(text, reset) && b.of.primed {
 		b.of.resent.resets++
 	}
-	if bytes.Contains(text, end) {
-		if b.done = true; !b.of.lost.IsZero() {
+	if before, event, ends := bytes.Cut(text, end); ends {
+		event, _, whole := bytes.Cut(event, []byte("\n"))
+		if !whole {
+			b.tail = slices.Clone(text[len(before):])
+			return
+		}
+		b.done, b.of.open, b.of.primed = true, true, true
+		if b.of.verify = bytes.Contains(event, []byte(`"verify":true`)); b.of.verify {
+			b.of.asked = time.Now()
+			return
+		}
+		if !b.of.lost.IsZero() {
 			b.of.resent.gaps = append(b.of.resent.gaps, time.Since(b.of.lost))
 		}
-		b.of.lost, b.of.open = time.Time{}, true
+		b.of.lost = time.Time{}
 		return
 	}
 	b.tail = slices.Clone(text[max(0, len(text)-len(end)+1):])
