@@ -77,7 +77,7 @@ var mutants = []mutant{
 		edits: []edit{{
 			file: "stream/watch/ingest.go",
 			old:  "		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)\n	}\n",
-			new:  "		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
+			new:  "		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)\n	} else if m.epoch != in.log.Snapshot().SourceEpoch() {\n		clear(in.aliases)\n	}\n",
 		}},
 	},
 	{
