@@ -3,6 +3,8 @@ package histories
 import (
 	"slices"
 	"time"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // keeper returns a node that has a journal; nil if there is none.
@@ -180,6 +182,9 @@ func (w *world) comeBack(n *node, clients []*client) error {
 		w.advance(oneOf(w.choices, 0, 500*time.Millisecond))
 		n.reach(true)
 		w.advance(300 * time.Millisecond)
+	}
+	if s := n.watch.Stats().Resyncs; n.watch.Status().State == stream.InSync && s["initial"]+s["reconnect"]+s["epoch_changed"] == 0 {
+		reached.add(1, "starts that go on without a snapshot")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"iter"
 	"maps"
 
 	"github.com/watchtide/watchtide/internal/log"
@@ -76,7 +77,18 @@ func (in *ingest) beginJournal() {
 		counts.Continue(in.place(), state.Resources())
 	}
 	if source, ok := in.source.(stream.Recognising); ok {
-		source.Recognise(in.place(), state.Resources())
+		source.Recognise(in.place(), state.Resources(), deletesOf(state))
+	}
+}
+
+// deletesOf returns the deletes that are remembered and have a revision of their own.
+func deletesOf(state log.Snapshot) iter.Seq[stream.Resource] {
+	return func(yield func(stream.Resource) bool) {
+		for e := range state.Entries(0) {
+			if e.Deleted() && !e.Unnumbered() && state.Counts(e) && !yield(e.Resource()) {
+				return
+			}
+		}
 	}
 }
 

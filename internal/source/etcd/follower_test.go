@@ -403,7 +403,7 @@ func TestOfAnotherProcess(t *testing.T) {
 			place := first.Resume()
 			c.change(f)
 			after := f.serve(t, Config{})
-			after.Recognise(place, slices.Values(has))
+			after.Recognise(place, slices.Values(has), nil)
 			second, err := watched(t, after, place, commits(1))
 			if err != nil {
 				t.Fatal(err)

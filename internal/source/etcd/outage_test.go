@@ -160,7 +160,7 @@ func TestBackupOvertakesAnotherProcess(t *testing.T) {
 		place := stream.Resume{Epoch: state.SourceEpoch(), Revision: state.Revision()}
 		again := func(want int) string {
 			source := newSource(t, Config{Endpoints: []string{s.Addr()}, Prefix: "/a/"})
-			source.Recognise(place, state.Resources())
+			source.Recognise(place, state.Resources(), nil)
 			r := streamtest.NewSinkRecorder(place, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)

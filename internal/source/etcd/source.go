@@ -62,7 +62,7 @@ func New(c Config) (*Source, error) {
 
 // Recognise implements [stream.Recognising]: the newest resources, and their number, are compared with what the
 // cluster had at that revision.
-func (s *Source) Recognise(at stream.Resume, resources iter.Seq[stream.Resource]) {
+func (s *Source) Recognise(at stream.Resume, resources, _ iter.Seq[stream.Resource]) {
 	s.checkpoint = recalled(at, s.keys, resources)
 }
 
