@@ -185,6 +185,22 @@ func TestKilled(t *testing.T) {
 	r.end()
 }
 
+// TestKilledAtOnce: what the file has is the end of the log for one process only, also if that wrote nothing.
+func TestKilledAtOnce(t *testing.T) {
+	dir := tempDir(t)
+	r := start(t, dir, "s")
+	r.replace(t, 5, upsert("a", 2))
+	r.end()
+	if r = start(t, dir, "s"); r.kept != watch.KeptWhole {
+		t.Fatalf("kept %v after an orderly end", r.kept)
+	}
+	r.kill()
+	if r = start(t, dir, "s"); r.kept != watch.KeptLost {
+		t.Errorf("kept %v after a kill", r.kept)
+	}
+	r.end()
+}
+
 // TestNotUsed: what is of another configuration, too old, or not whole is not used, with a word.
 func TestNotUsed(t *testing.T) {
 	written := func(t *testing.T, dir string) {

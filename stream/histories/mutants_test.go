@@ -271,15 +271,6 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "what a journal has stays the end of the log when another process begins",
-		args: []string{"-journals"},
-		edits: []edit{{
-			file: "internal/journal/watch.go",
-			old:  "		found.Ended = false\n",
-			new:  "",
-		}},
-	},
-	{
 		name: "a journal takes what was written last for the end of the log",
 		args: []string{"-journals"},
 		edits: []edit{{
