@@ -262,11 +262,11 @@ func TestUpstreamThatResumes(t *testing.T) {
 						t.Errorf("from %s: %q", of, got)
 					}
 				}
+				p.end()
 				resyncs, resumes := p.watch.Stats().Resyncs, next.Watches()
 				if resyncs["initial"]+resyncs["reconnect"]+resyncs["epoch_changed"] != 0 || resumes[len(resumes)-1].Revision != inFile.AsOf {
 					t.Errorf("snapshots: %v, after %v", resyncs, resumes)
 				}
-				p.end()
 			})
 		}
 	}
@@ -307,11 +307,12 @@ func TestUpstreamThatHasForgotten(t *testing.T) {
 		p = run(t, dir, next)
 		p.await(stream.InSync, at(u.Revision()))
 		s := p.watch.Subscribe(log.SubscribeOptions{Resume: &position})
-		if got := append(nextOf(s), string(s.Outcome())); fmt.Sprint(got) != want || p.watch.Stats().Resyncs["reconnect"] != 1 {
-			t.Errorf("killed %t: %s, want %s; %v", killed, got, want, p.watch.Stats().Resyncs)
-		}
+		got := append(nextOf(s), string(s.Outcome()))
 		s.Close()
 		p.end()
+		if resyncs := p.watch.Stats().Resyncs; fmt.Sprint(got) != want || resyncs["reconnect"] != 1 {
+			t.Errorf("killed %t: %s, want %s; %v", killed, got, want, resyncs)
+		}
 	}
 }
 
