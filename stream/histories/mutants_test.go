@@ -342,7 +342,7 @@ var mutants = []mutant{
 		edits: []edit{{
 			file: "stream/watch/journal.go",
 			old:  "	maps.Copy(in.aliases, j.Aliases())\n",
-			new:  "	maps.Copy(in.aliases, nil)\n",
+			new:  "	maps.Copy(in.aliases, map[string]string{})\n",
 		}},
 	},
 	{
