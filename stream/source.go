@@ -65,6 +65,15 @@ type Continuing interface {
 	Continue(from Resume, resources iter.Seq[Resource])
 }
 
+// Recognising is also implemented by a Source that makes sure, before it resumes, that its upstream still has what
+// the Source has read of it: one that was restored from a backup may have the same name.
+type Recognising interface {
+	// Recognise is called before the first Watch if another process has followed the upstream, with the place that
+	// it had reached, the resources that the Sink has, and those deletes that it remembers and that have a revision
+	// of their own. The next Watch is given that place. The values must be copied.
+	Recognise(at Resume, resources, deletes iter.Seq[Resource])
+}
+
 // Retaining is also implemented by a Source whose upstream keeps what the Source has not confirmed.
 type Retaining interface {
 	// RetainedBytes returns how many bytes the upstream keeps for the Source, as it was when it was last

@@ -7,5 +7,5 @@
 //
 // A log that ended with its process, after the last write, is "whole": the next process makes the same
 // log of it, and readers resume as after an outage of the upstream. If a process was killed, readers may have
-// more than the file, so nobody resumes from it; see [watch.Kept].
+// more than the file. Then the next process is another replica to them; see [watch.Kept].
 package journal

@@ -155,7 +155,8 @@ func wantResumed(t *testing.T, r *rig, at stream.Position, want ...string) {
 	}
 }
 
-// TestKilled: what was written last is whole, and nobody resumes from it.
+// TestKilled: what was written last is whole. Readers resume from it as from the log of another replica, since they
+// may have more.
 func TestKilled(t *testing.T) {
 	dir := tempDir(t)
 	r := start(t, dir, "s")
@@ -174,8 +175,28 @@ func TestKilled(t *testing.T) {
 	if got := stateOf(r.log.Snapshot()); err != nil || !maps.Equal(got, want) {
 		t.Fatalf("%v: the log has %v, want %v", err, got, want)
 	}
-	if s := r.log.Subscribe(log.SubscribeOptions{Resume: &position}); next(s) == nil || s.Outcome() != log.OutcomeExpired {
+	if s := r.log.Subscribe(log.SubscribeOptions{Resume: &position}); next(s) != nil || s.Outcome() != log.OutcomeExact {
 		t.Errorf("a position from before the kill: %s", s.Outcome())
+	}
+	r.replace(t, 9, upsert("a", 2))
+	if s := r.log.Subscribe(log.SubscribeOptions{Resume: &position}); next(s) == nil || s.Outcome() != log.OutcomeExpired {
+		t.Errorf("the same after a snapshot, which does not tell of all deletes: %s", s.Outcome())
+	}
+	r.end()
+}
+
+// TestKilledAtOnce: what the file has is the end of the log for one process only, also if that wrote nothing.
+func TestKilledAtOnce(t *testing.T) {
+	dir := tempDir(t)
+	r := start(t, dir, "s")
+	r.replace(t, 5, upsert("a", 2))
+	r.end()
+	if r = start(t, dir, "s"); r.kept != watch.KeptWhole {
+		t.Fatalf("kept %v after an orderly end", r.kept)
+	}
+	r.kill()
+	if r = start(t, dir, "s"); r.kept != watch.KeptLost {
+		t.Errorf("kept %v after a kill", r.kept)
 	}
 	r.end()
 }

@@ -24,6 +24,7 @@ import (
 // reader is a client that applies events as they come, and may be cut off in the middle of them.
 type reader struct {
 	state    map[string]string
+	covered  map[string]string // the state at its position
 	position *stream.Position
 	sub      *log.Subscription // nil: it is not connected
 }
@@ -48,7 +49,7 @@ func (r *reader) read(t *rapid.T, cut bool) {
 			r.apply(e)
 		}
 		if p, ok := r.sub.Position(); ok && b.Boundary() {
-			r.position = &p
+			r.position, r.covered = &p, maps.Clone(r.state)
 		}
 	}
 }
@@ -56,7 +57,7 @@ func (r *reader) read(t *rapid.T, cut bool) {
 func (r *reader) apply(e stream.Event) {
 	switch e.Type {
 	case stream.Reset:
-		r.state, r.position = map[string]string{}, nil
+		r.state, r.position, r.covered = map[string]string{}, nil, map[string]string{}
 	case stream.Upsert:
 		r.state[e.Resource.Key] = string(e.Resource.Value)
 	case stream.Delete:
@@ -84,6 +85,7 @@ type world struct {
 	watch   *Watch
 	log     *log.Writer
 	pending []log.Change
+	all     []transactionOf              // of the upstream
 	states  map[string]map[string]string // that were committed, by digest and revision
 	newest  string                       // of states
 
@@ -92,6 +94,12 @@ type world struct {
 
 	mu   sync.Mutex // guards the following field
 	disk []image    // of the process, before each transaction
+}
+
+// transactionOf is one of the upstream.
+type transactionOf struct {
+	revision uint64
+	changes  []log.Change
 }
 
 // image is what is on the disk.
@@ -147,6 +155,8 @@ func (i image) put(t interface{ Fatal(...any) }, path string) {
 // change changes the upstream.
 func (w *world) change(t *rapid.T) {
 	w.revision++
+	before := len(w.pending)
+	defer func() { w.all = append(w.all, transactionOf{w.revision, slices.Clone(w.pending[before:])}) }()
 	for range rapid.IntRange(1, 4).Draw(t, "changes") {
 		key := fmt.Sprint("k", rapid.IntRange(0, 12).Draw(t, "key"))
 		_, there := w.truth[key]
@@ -177,6 +187,29 @@ func (w *world) committed() {
 	s := w.log.Snapshot()
 	w.newest = s.Record().Digest + fmt.Sprint(s.Revision())
 	w.states[w.newest] = stateOf(s)
+}
+
+// connect brings the log to where the upstream is.
+func (w *world) connect(t *rapid.T) {
+	if !w.log.Snapshot().Primed() || rapid.IntRange(0, 2).Draw(t, "forgotten") == 0 {
+		w.resync(t)
+		return
+	}
+	w.pending = nil
+	w.log.Overlap()
+	after := w.log.Snapshot().Revision()
+	for _, of := range w.all {
+		if of.revision <= after {
+			continue
+		}
+		if _, err := w.log.Commit(of.changes, of.revision); err != nil {
+			t.Fatal(err)
+		}
+		w.committed()
+		if r := rapid.SampledFrom(w.readers).Draw(t, "reader"); r.sub != nil {
+			r.read(t, false)
+		}
+	}
 }
 
 func (w *world) resync(t *rapid.T) {
@@ -210,7 +243,7 @@ func (w *world) start(t *rapid.T) {
 		return
 	}
 	w.opened = true
-	if kept == watch.KeptNothing || kept == watch.KeptLost && rapid.Bool().Draw(t, "reachable") {
+	if kept == watch.KeptNothing {
 		return
 	}
 	if err := w.watch.Recall(func(r log.Record, all log.RecordedEntries) error {
@@ -266,6 +299,9 @@ func (w *world) end(t *rapid.T, killed bool) {
 	}
 	for _, r := range w.readers {
 		r.disconnect()
+		if killed { // it applies what has a position: of the rest, a replica that is behind knows nothing
+			r.state = maps.Clone(r.covered)
+		}
 	}
 	if killed {
 		w.journal.kill()
@@ -311,14 +347,14 @@ func TestHistories(t *testing.T) {
 			w.epoch = "_e"
 		}
 		for range 3 {
-			w.readers = append(w.readers, &reader{state: map[string]string{}})
+			w.readers = append(w.readers, &reader{state: map[string]string{}, covered: map[string]string{}})
 		}
 		for range rapid.IntRange(2, 4).Draw(t, "processes") {
 			w.start(t)
 			for range rapid.IntRange(0, 8).Draw(t, "missed") {
 				w.change(t)
 			}
-			w.resync(t)
+			w.connect(t)
 			for range rapid.IntRange(0, 25).Draw(t, "steps") {
 				w.step(t)
 			}
@@ -329,7 +365,7 @@ func TestHistories(t *testing.T) {
 			w.end(t, rapid.Bool().Draw(t, "killed"))
 		}
 		w.start(t)
-		w.resync(t)
+		w.connect(t)
 		w.check(t)
 		w.end(t, false)
 	})

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/disk"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/source/files"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -94,10 +97,16 @@ func (p *process) end() {
 	p.journal.Close()
 }
 
-func (p *process) kill() {
+// freeze ends all writing: what the file has is as of now.
+func (p *process) freeze() {
+	p.journal.flush()
 	close(p.journal.stop)
 	<-p.journal.ended
 	_ = p.journal.file.Close()
+}
+
+func (p *process) kill() {
+	p.freeze()
 	p.registry.Close()
 }
 
@@ -127,8 +136,8 @@ func TestUpstreamThatCannotResume(t *testing.T) {
 	if _, got := p.outcome(position); fmt.Sprint(got) != "[delete b@9 upsert c@8 exact]" {
 		t.Errorf("after the snapshot: %s", got)
 	}
-	if resume := back.resumes[0]; resume != (stream.Resume{}) {
-		t.Errorf("the source was asked to resume %v, of which it knows nothing", resume)
+	if resume := back.resumes[0]; resume != (stream.Resume{Epoch: "e", Revision: 5}) {
+		t.Errorf("the source was asked to resume at %v", resume)
 	}
 	p.end()
 }
@@ -165,19 +174,19 @@ func TestStaleBefore(t *testing.T) {
 	p.end()
 }
 
-// TestKilledProcess: what was kept is served only if the upstream is down, and nobody resumes from it.
+// TestKilledProcess: what was kept is served as stale, and an upstream that cannot resume sends a snapshot. What it
+// does not tell of, readers of the process before may have.
 func TestKilledProcess(t *testing.T) {
 	dir := tempDir(t)
 	first := &lister{epoch: "e", revision: 5, all: []stream.Resource{upsert("a", 2)}}
 	p := run(t, dir, first)
 	position := p.await(stream.InSync, at(5)).Position()
-	p.journal.flush()
 	p.kill()
 
 	p = run(t, dir, &lister{err: errors.New("refused")})
 	p.await(stream.Stale, at(5))
-	if outcome, got := p.outcome(position); fmt.Sprint(got) != "[upsert a@2 expired]" {
-		t.Errorf("while the upstream is down: %s, %s", outcome, got)
+	if _, got := p.outcome(position); fmt.Sprint(got) != "[exact]" {
+		t.Errorf("while the upstream is down: %s", got)
 	}
 	p.kill()
 
@@ -187,6 +196,161 @@ func TestKilledProcess(t *testing.T) {
 		t.Errorf("after the snapshot: %s", got)
 	}
 	p.end()
+}
+
+// commit makes one transaction of the upstream.
+func commit(u *streamtest.Upstream, writes ...string) {
+	var all []streamtest.Write
+	for _, key := range writes {
+		key, gone := strings.CutPrefix(key, "-")
+		all = append(all, streamtest.Write{Key: key, Value: "1", Delete: gone})
+	}
+	u.Commit(1, all...)
+}
+
+// TestUpstreamThatResumes: the next process goes on where the file ends, without a snapshot. Each position of a
+// client is exact then, also one that the file does not reach, and one that another replica has issued.
+func TestUpstreamThatResumes(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen} {
+			t.Run(fmt.Sprintf("killed %t, deletes %d", killed, deletes), func(t *testing.T) {
+				dir, u := tempDir(t), streamtest.NewUpstream("e", deletes)
+				commit(u, "a", "b", "c", "d")
+				first := u.Replica()
+				p := run(t, dir, first)
+				p.await(stream.InSync, at(u.Revision()))
+				commit(u, "a") // deletes before are no riddle any more
+				first.Catch(-1)
+				inFile := p.await(stream.InSync, at(u.Revision())).Position()
+				ahead := inFile
+				if killed {
+					p.freeze()
+					commit(u, "e", "-b")
+					first.Catch(-1)
+					ahead = p.await(stream.InSync, at(u.Revision())).Position()
+					p.registry.Close()
+				} else {
+					p.end()
+					commit(u, "e", "-b")
+				}
+				commit(u, "f", "-c")
+				commit(u, "x", "-f")
+				commit(u, "-x", "g")
+
+				next := u.Replica()
+				next.Refuse(errors.New("refused"))
+				p = run(t, dir, next)
+				p.await(stream.Stale, at(inFile.AsOf))
+				early := p.watch.Subscribe(log.SubscribeOptions{Resume: &ahead, AheadWait: time.Hour})
+				defer early.Close()
+				got := nextOf(early)
+				next.Refuse(nil)
+				p.await(stream.InSync, at(u.Revision()))
+				state := map[string]bool{}
+				for r := range p.watch.Snapshot().Resources() {
+					state[r.Key] = true
+				}
+				if want := map[string]bool{"a": true, "d": true, "e": true, "g": true}; !maps.Equal(state, want) {
+					t.Errorf("the watch has %v, want %v", state, want)
+				}
+				if got = append(got, nextOf(early)...); early.Outcome() != log.OutcomeExact || !slices.Contains(got, "upsert g") || !slices.Contains(got, "delete c") || slices.Contains(got, "upsert e") == killed {
+					t.Errorf("who came early, at %s: %s, %q", ahead, early.Outcome(), got)
+				}
+				for _, of := range []stream.Position{inFile, ahead} {
+					of.Run = 0
+					if outcome, got := p.outcome(of); outcome != "" && outcome != log.OutcomeExact || got[len(got)-1] != "exact" {
+						t.Errorf("from %s: %q", of, got)
+					}
+				}
+				p.end()
+				resyncs, resumes := p.watch.Stats().Resyncs, next.Watches()
+				if resyncs["initial"]+resyncs["reconnect"]+resyncs["epoch_changed"] != 0 || resumes[len(resumes)-1].Revision != inFile.AsOf {
+					t.Errorf("snapshots: %v, after %v", resyncs, resumes)
+				}
+			})
+		}
+	}
+}
+
+// nextOf returns what a subscription has, without revisions.
+func nextOf(s *log.Subscription) (got []string) {
+	var b log.Batch
+	for s.Next(&b) {
+		for e := range b.Events() {
+			if e.Type == stream.Upsert || e.Type == stream.Delete {
+				got = append(got, fmt.Sprintf("%s %s", e.Type, e.Resource.Key))
+			}
+		}
+	}
+	return got
+}
+
+// TestUpstreamThatHasForgotten sends a snapshot: who is known to have nothing else is sent the difference, and
+// anybody else all of it.
+func TestUpstreamThatHasForgotten(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		dir, u := tempDir(t), streamtest.NewUpstream("e", streamtest.OwnRevision)
+		commit(u, "a", "b")
+		p := run(t, dir, u.Replica())
+		position := p.await(stream.InSync, at(u.Revision())).Position()
+		want := "[delete b upsert c upsert a exact]"
+		if killed {
+			p.kill()
+			want = "[upsert c upsert a expired]"
+		} else {
+			p.end()
+		}
+		commit(u, "c", "-b")
+		commit(u, "a")
+		next := u.Replica()
+		next.Compact()
+		p = run(t, dir, next)
+		p.await(stream.InSync, at(u.Revision()))
+		s := p.watch.Subscribe(log.SubscribeOptions{Resume: &position})
+		got := append(nextOf(s), string(s.Outcome()))
+		s.Close()
+		p.end()
+		if resyncs := p.watch.Stats().Resyncs; fmt.Sprint(got) != want || resyncs["reconnect"] != 1 {
+			t.Errorf("killed %t: %s, want %s; %v", killed, got, want, resyncs)
+		}
+	}
+}
+
+// TestRecordOfAnOlderGateway does not say what the source calls the order: the upstream sends a snapshot.
+func TestRecordOfAnOlderGateway(t *testing.T) {
+	dir, u := tempDir(t), streamtest.NewUpstream("e", streamtest.OwnRevision)
+	commit(u, "a", "b")
+	p := run(t, dir, u.Replica())
+	position := p.await(stream.InSync, at(u.Revision())).Position()
+	p.end()
+	edit(t, dir, func(r *record) { r.SourceEpoch = "" })
+	next := u.Replica()
+	p = run(t, dir, next)
+	p.await(stream.InSync, at(u.Revision()))
+	if _, got := p.outcome(position); fmt.Sprint(got) != "[exact]" || next.Watches()[0] != (stream.Resume{}) {
+		t.Errorf("%s, after %v", got, next.Watches())
+	}
+	p.end()
+}
+
+// edit changes what the file says about the watch.
+func edit(t *testing.T, dir string, change func(*record)) {
+	t.Helper()
+	j, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.update(func(tx *disk.Tx) error {
+		r, err := readRecord(tx, "w")
+		if err != nil {
+			return err
+		}
+		change(r)
+		return putRecord(tx, "w", r)
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestOrderWithoutAName: the name that the log gave to an order of the source outlives the process.

@@ -14,6 +14,7 @@ import (
 // go on where this one ended.
 type Record struct {
 	Epoch             string    `json:"epoch"`
+	SourceEpoch       string    `json:"source_epoch,omitempty"` // the name that the source has for it; "": it is not known
 	Revision          uint64    `json:"revision"`
 	DeletesCompleteTo uint64    `json:"deletes_complete_to,omitempty"`
 	Committed         time.Time `json:"committed"`
@@ -33,7 +34,7 @@ type Record struct {
 func (s Snapshot) Record() Record {
 	v := s.v
 	r := Record{
-		Epoch: v.Epoch, Revision: v.Revision, DeletesCompleteTo: v.DeletesCompleteTo, Committed: v.Committed, Digest: v.Digest.String(),
+		Epoch: v.Epoch, SourceEpoch: v.Source, Revision: v.Revision, DeletesCompleteTo: v.DeletesCompleteTo, Committed: v.Committed, Digest: v.Digest.String(),
 		Origin: v.Origin, OriginPending: v.OriginPending, Horizon: v.Horizon, HorizonAge: v.HorizonAge,
 		Runs: v.Run.Ended(v.Revision), RunHorizon: v.Run.Horizon,
 	}
@@ -61,12 +62,9 @@ type Recorded struct {
 	At                  time.Time
 }
 
-// Lost makes the record one of a log whose end is not known: readers may have more than it has, so
-// none resumes from it.
-func (r *Record) Lost() {
-	r.Runs, r.RunHorizon = nil, 0
-	r.Origin, r.Horizon, r.HorizonAge = r.Revision+1, r.Revision+1, r.Committed
-}
+// Lost makes the record one of a log whose end is not known. Readers may have more than it has, as those of
+// another replica may, so the names of its runs prove nothing.
+func (r *Record) Lost() { r.Runs, r.RunHorizon = nil, 0 }
 
 // RecordedEntries are the entries of a record, by rising seq.
 type RecordedEntries struct {
@@ -147,7 +145,7 @@ func (w *Writer) recallEntry(r *Recorded) *storage.Entry {
 // recallKnowledge takes over what a record says beside the entries.
 func (w *Writer) recallKnowledge(r Record, last *storage.Entry) {
 	v := w.next
-	v.Revision, v.Committed = r.Revision, r.Committed
+	v.Source, v.Revision, v.Committed = r.SourceEpoch, r.Revision, r.Committed
 	v.Origin, v.OriginPending, v.Horizon, v.HorizonAge = r.Origin, r.OriginPending, r.Horizon, r.HorizonAge
 	if v.Run.Name != 0 {
 		v.Run = v.Run.After(r.Runs)

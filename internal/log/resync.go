@@ -65,6 +65,7 @@ func (w *Writer) begin(epoch string, snapshot []Change, revision, deletesTo uint
 		w.next.Status = status
 	}
 	w.restart(epoch)
+	w.next.Source = w.source
 	w.index, w.indexed = storage.NewIndex(len(snapshot)+len(deletes)), w.next.Number
 	w.conflated = after < revision
 	w.append(Order{}, merge(snapshot, deletes), revision, &result)
@@ -107,6 +108,7 @@ func (w *Writer) resync(snapshot []Change, revision, deletesTo uint64, result Co
 	if err := w.account.Replace(w.snapshotCost(snapshot)); err != nil {
 		return result, err
 	}
+	w.next.Source = w.source
 	deletes, after := w.deleted(snapshot, present, revision)
 	order := w.order()
 	w.conflated = after < revision

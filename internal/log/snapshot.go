@@ -24,6 +24,9 @@ func (s Snapshot) Primed() bool { return s.v.Primed() }
 // Epoch is the name of the revision order; empty before the first snapshot.
 func (s Snapshot) Epoch() string { return s.v.Epoch }
 
+// SourceEpoch is the name that the source has for the epoch.
+func (s Snapshot) SourceEpoch() string { return s.v.Source }
+
 // Revision is the upstream's revision up to which everything is in the snapshot.
 func (s Snapshot) Revision() uint64 { return s.v.Revision }
 

@@ -43,6 +43,7 @@ type upcoming struct {
 	conflated    bool          // the next commit may lack values; see stream.SinkExtension
 	reserved     bool          // see Reserve
 	earlier      *Earlier      // of the next snapshot; nil: nothing is known
+	source       string        // the name that the source has for the epoch of the next snapshot
 	age          time.Duration // of the changes of the next commit; 0: not known
 }
 
@@ -189,6 +190,9 @@ func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = &s }
 
 // Prepare sets whether the next commit may lack values, and the age of its changes.
 func (w *Writer) Prepare(conflated bool, age time.Duration) { w.conflated, w.age = conflated, age }
+
+// PrepareSourceEpoch sets the name that the source has for the epoch of the snapshots from now on.
+func (w *Writer) PrepareSourceEpoch(name string) { w.source = name }
 
 // SetStatus publishes the freshness of the watch.
 func (w *Writer) SetStatus(s stream.Status) {

@@ -17,6 +17,7 @@ type Version struct {
 	Number     uint64 // rises with each version
 	Generation uint64 // rises with each new revision order, and when everything is discarded
 	Epoch      string // "" until primed
+	Source     string // the name that the source has for the epoch
 
 	Contents
 

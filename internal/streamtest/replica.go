@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -184,6 +185,22 @@ func (r *Replica) change(do func()) {
 
 // DeletesUnnumbered implements [stream.DeletesUnnumbered].
 func (r *Replica) DeletesUnnumbered() bool { return r.upstream.deletes != OwnRevision }
+
+// Recognise implements [stream.Recognising]: what is known of the keys is what another process has.
+func (r *Replica) Recognise(at stream.Resume, resources, _ iter.Seq[stream.Resource]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if name, _ := r.upstream.truth.read(r.epoch, 0, 0); name != at.Epoch {
+		return
+	}
+	r.known = known{epoch: r.epoch, at: at.Revision, keys: map[string]uint64{}, complete: at.Revision - min(at.Revision, at.DeletesBehind)}
+	for one := range resources {
+		r.known.keys[one.Key] = one.Revision
+	}
+}
+
+// Restart makes the endpoint one that another process follows: it forgets what it knows of the keys.
+func (r *Replica) Restart() { r.change(func() { r.known = known{} }) }
 
 // Watch implements [stream.Source].
 func (r *Replica) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {

@@ -128,8 +128,8 @@ func (n *node) resumes(p stream.Position) bool {
 	return s.Outcome() == log.OutcomeExact
 }
 
-// checkEnd checks that the next process has the end of the log if readers resume from there, before the
-// upstream can be reached. A process that keeps nothing is to its readers another replica.
+// checkEnd checks that the next process knows the runs of the one before only if it has the end of the log, before
+// the upstream can be reached. Otherwise it is to its readers another replica.
 func (r *remembered) checkEnd() error {
 	s := r.node.watch.Snapshot()
 	horizon, _ := s.Horizon()
@@ -137,11 +137,8 @@ func (r *remembered) checkEnd() error {
 	if r.weak || !s.Primed() || now.place == r.place && now.digest == r.digest {
 		return nil
 	}
-	if s.Revision() >= horizon {
-		return fmt.Errorf("%s takes %s with %s for the end of its log, which was at %s with %s", r.node.name, now.place, now.digest, r.place, r.digest)
-	}
 	for _, p := range r.ids {
-		if r.node.resumes(p) {
+		if p.DeletesCompleteTo() < horizon && r.node.resumes(p) {
 			return fmt.Errorf("%s resumes %s at %s, although its log ended at %s", r.node.name, p, now.place, r.place)
 		}
 	}

@@ -3,6 +3,9 @@ package histories
 import (
 	"slices"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // keeper returns a node that has a journal; nil if there is none.
@@ -68,6 +71,9 @@ func (w *world) crash() error {
 	if n == nil || w.stealth {
 		return nil
 	}
+	if err := w.gap(n); err != nil {
+		return err
+	}
 	takes := w.pick(4)
 	n.kept.takes.Store(int64(takes))
 	w.say("%s writes %d more transactions into its journal", n.name, takes)
@@ -96,6 +102,24 @@ func (w *world) crash() error {
 	}
 	n.countStart("a kill")
 	return w.comeBack(n, clients)
+}
+
+// gap makes a root miss a part of the upstream's history, or not: its horizon is above what its own readers have.
+func (w *world) gap(n *node) error {
+	if n.endpoint == nil || !w.shape.patchy || w.rarely(2) {
+		return nil
+	}
+	w.say("%s misses something", n.name)
+	n.endpoint.Disconnect(streamtest.ErrCut)
+	for range 2 {
+		if err := w.commit(); err != nil {
+			return err
+		}
+	}
+	n.endpoint.Catch(-1)
+	n.endpoint.Compact()
+	w.advance(time.Second)
+	return nil
 }
 
 // countStart counts how a node has started that cannot reach its upstream yet.
@@ -180,6 +204,9 @@ func (w *world) comeBack(n *node, clients []*client) error {
 		w.advance(oneOf(w.choices, 0, 500*time.Millisecond))
 		n.reach(true)
 		w.advance(300 * time.Millisecond)
+	}
+	if s := n.watch.Stats().Resyncs; n.watch.Status().State == stream.InSync && s["initial"]+s["reconnect"]+s["epoch_changed"] == 0 {
+		reached.add(1, "starts that go on without a snapshot")
 	}
 	return nil
 }

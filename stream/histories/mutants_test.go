@@ -77,7 +77,7 @@ var mutants = []mutant{
 		edits: []edit{{
 			file: "stream/watch/ingest.go",
 			old:  "		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)\n	}\n",
-			new:  "		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
+			new:  "		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)\n	} else if m.epoch != in.log.Snapshot().SourceEpoch() {\n		clear(in.aliases)\n	}\n",
 		}},
 	},
 	{
@@ -271,15 +271,6 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "what a journal has stays the end of the log when another process begins",
-		args: []string{"-journals"},
-		edits: []edit{{
-			file: "internal/journal/watch.go",
-			old:  "		found.Ended = false\n",
-			new:  "",
-		}},
-	},
-	{
 		name: "a journal takes what was written last for the end of the log",
 		args: []string{"-journals"},
 		edits: []edit{{
@@ -293,17 +284,26 @@ var mutants = []mutant{
 		args: []string{"-journals"},
 		edits: []edit{{
 			file: "internal/log/recall.go",
-			old:  "	r.Runs, r.RunHorizon = nil, 0\n",
-			new:  "",
+			old:  "{ r.Runs, r.RunHorizon = nil, 0 }",
+			new:  "{}",
 		}},
 	},
 	{
-		name: "a log whose end is lost resumes positions from before",
+		name: "a log that goes on resumes positions from before its horizon",
 		args: []string{"-journals"},
 		edits: []edit{{
 			file: "internal/log/recall.go",
-			old:  "	r.Origin, r.Horizon, r.HorizonAge = r.Revision+1, r.Revision+1, r.Committed\n",
-			new:  "",
+			old:  "	v.Origin, v.OriginPending, v.Horizon, v.HorizonAge = r.Origin, r.OriginPending, r.Horizon, r.HorizonAge\n",
+			new:  "	v.Origin, v.OriginPending, v.HorizonAge = r.Origin, r.OriginPending, r.HorizonAge\n",
+		}},
+	},
+	{
+		name: "a source goes on after the next change of its upstream",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "stream/watch/ingest.go",
+			old:  "	return stream.Resume{Epoch: state.SourceEpoch(), Revision: state.Revision(), Del",
+			new:  "	if in.health.Since.IsZero() {\n		return stream.Resume{Epoch: state.SourceEpoch(), Revision: state.Revision() + 1}\n	}\n	return stream.Resume{Epoch: state.SourceEpoch(), Revision: state.Revision(), Del",
 		}},
 	},
 	{
@@ -341,8 +341,8 @@ var mutants = []mutant{
 		args: []string{"-journals"},
 		edits: []edit{{
 			file: "stream/watch/journal.go",
-			old:  "		in.aliases[of] = name\n",
-			new:  "		_, _ = of, name\n",
+			old:  "	maps.Copy(in.aliases, j.Aliases())\n",
+			new:  "	maps.Copy(in.aliases, map[string]string{})\n",
 		}},
 	},
 	{

@@ -285,6 +285,9 @@ func (n *node) stop() {
 	n.views.Close()
 	n.registry.Close()
 	n.kept.close()
+	if n.endpoint != nil {
+		n.endpoint.Restart()
+	}
 }
 
 // join makes the other watch join the request with which the node follows the first

@@ -46,7 +46,6 @@ type ingest struct {
 	health Upstream
 	connection
 	revisions
-	journalState
 	outage
 	settling settling
 	retired  bool // the watch has been removed
@@ -88,10 +87,9 @@ type connection struct {
 
 // revisions is what run knows of the order of the upstream's revisions.
 type revisions struct {
-	sourceEpoch string            // as the source names the order
-	aliases     map[string]string // names in the log of orders that the source broke
-	startOver   bool              // the next connection does not resume
-	behind      time.Time         // since when the upstream is behind what was served; zero: it is not
+	aliases   map[string]string // names in the log of orders that the source broke
+	startOver bool              // the next connection does not resume
+	behind    time.Time         // since when the upstream is behind what was served; zero: it is not
 }
 
 // reader is one Watch call under way.
@@ -197,8 +195,7 @@ func (in *ingest) sleep() {
 	in.progress.stop()
 	in.settling.timer.stop()
 	in.recent.clear()
-	in.failures, in.startOver, in.behind = 0, false, time.Time{}
-	in.sourceEpoch = "" // the aliases stay: positions of the order before are still around
+	in.failures, in.startOver, in.behind = 0, false, time.Time{} // the aliases stay: positions of the order before are still around
 	in.tooLarge.Store(nil)
 	in.health.Connected, in.health.Since, in.health.Attempts, in.health.NextAttemptAt = false, time.Time{}, 0, time.Time{}
 	in.publishHealth()
@@ -221,8 +218,8 @@ func (in *ingest) connect(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &reader{sink: newStagingSink(ctx, cancel, in.account, in.log.Snapshot), cancel: cancel, ended: make(chan error, 1)}
 	var resume stream.Resume
-	if state := in.log.Snapshot(); state.Primed() && !in.startOver {
-		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), DeletesBehind: state.Position().DeletesBehind}
+	if !in.startOver {
+		resume = in.place()
 	}
 	in.connection, in.peerBack = connection{reader: r, connected: time.Now()}, nil
 	in.received.Store(&r.sink.received)
@@ -231,6 +228,15 @@ func (in *ingest) connect(ctx context.Context) {
 	in.progress.start(in.progressEvery(0))
 	in.tried(in.connected)
 	go func() { r.ended <- in.source.Watch(ctx, resume, r.sink) }()
+}
+
+// place is that from which the source may continue.
+func (in *ingest) place() stream.Resume {
+	state := in.log.Snapshot()
+	if !state.Primed() || state.SourceEpoch() == "" {
+		return stream.Resume{}
+	}
+	return stream.Resume{Epoch: state.SourceEpoch(), Revision: state.Revision(), DeletesBehind: state.Position().DeletesBehind}
 }
 
 // disconnect ends the Watch call under way and waits for it.
@@ -357,6 +363,7 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	in.log.Prepare(false, 0)
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
+	in.log.PrepareSourceEpoch(m.epoch)
 	in.log.PrepareEarlier(earlierThan(m))
 	result, err := in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)
 	if errors.Is(err, stream.ErrBehind) && in.behindTooLong(err) {
@@ -365,8 +372,8 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 		// snapshot is refused.
 		epoch = newAlias(in.canonical(m.epoch))
 		in.aliases[m.epoch] = epoch
-		if in.journal != nil {
-			in.journal.SetAliases(in.aliases)
+		if in.config.Journal != nil {
+			in.config.Journal.SetAliases(in.aliases)
 		}
 		detail = in.upstreamText(err.Error())
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", detail)
@@ -378,7 +385,6 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	if err := in.log.RaiseHorizon(m.horizon); err != nil {
 		return result, err
 	}
-	in.sourceEpoch = m.epoch
 	reason := resyncReason(primed, result.Reset)
 	in.resync = reason
 	in.count.resyncs.add(reason, 1)

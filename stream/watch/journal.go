@@ -2,6 +2,8 @@ package watch
 
 import (
 	"errors"
+	"iter"
+	"maps"
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
@@ -30,50 +32,32 @@ const (
 	KeptNothing Kept = iota
 	// KeptWhole means that the log is there as it was when the process before ended.
 	KeptWhole
-	// KeptLost means that the end of the log is missing. Readers may have more than there is, and revisions
-	// that the source counts itself may have been given out.
+	// KeptLost means that the end of the log is missing. Readers may have more than there is.
 	KeptLost
 )
 
-// journalState is what run knows of the journal.
-type journalState struct {
-	journal Journal // nil: there is none
-	kept    Kept
-}
-
-// beginJournal makes the watch what it was in the process before. Where the end of the log is missing,
-// that is done only once the upstream cannot be reached: until then no reader is better off with it.
+// beginJournal primes the watch with what the journal has. The upstream has confirmed nothing of it, so the watch
+// is stale. The source goes on from there, as after an outage.
+//
+// Where the end of the log is missing, the log is that of another replica to the readers of the process before: the
+// upstream sends what they have from after its end with the same revisions again. A source that counts revisions
+// itself would give them out a second time, so it begins another order.
 func (in *ingest) beginJournal() {
-	if in.config.Journal == nil {
+	j := in.config.Journal
+	if j == nil {
 		return
 	}
-	in.journal = in.config.Journal
-	in.kept = in.journal.Begin(in.log.Log)
-	if in.kept == KeptWhole {
-		in.recall()
+	kept := j.Begin(in.log.Log)
+	counts, isCounting := in.source.(stream.Continuing)
+	if kept == KeptNothing || kept == KeptLost && isCounting {
+		return
 	}
-}
-
-// recallLost is called at the end of a connection.
-func (in *ingest) recallLost() {
-	if in.kept == KeptLost && !in.log.Snapshot().Primed() && !counts(in.source) {
-		in.recall()
-	}
-}
-
-func counts(s stream.Source) bool {
-	_, counts := s.(stream.Continuing)
-	return counts
-}
-
-// recall primes the watch with what the journal has. The upstream has confirmed nothing of it, so the watch
-// is stale, and the next snapshot is taken as after an outage.
-func (in *ingest) recall() {
-	lost := in.kept == KeptLost
-	in.kept = KeptNothing
-	err := in.journal.Recall(func(r log.Record, all log.RecordedEntries) error {
-		if lost {
+	err := j.Recall(func(r log.Record, all log.RecordedEntries) error {
+		if kept == KeptLost {
 			r.Lost()
+		}
+		if r.SourceEpoch == "" && isCounting {
+			r.SourceEpoch = r.Epoch // an older gateway has written it
 		}
 		in.lost = r.Confirmed()
 		in.log.PrepareStatus(stream.Status{State: stream.Stale, Since: in.lost, Reason: "as it was kept on the disk; the upstream has not confirmed it yet"})
@@ -86,21 +70,31 @@ func (in *ingest) recall() {
 		}
 		return
 	}
-	in.startOver = true
-	for of, name := range in.journal.Aliases() {
-		in.aliases[of] = name
-	}
+	maps.Copy(in.aliases, j.Aliases())
 	state := in.log.Snapshot()
 	in.logger.Info("watch goes on with what the journal has", "revision", state.Revision(), "resources", state.Count())
-	if source, counts := in.source.(stream.Continuing); counts {
-		source.Continue(stream.Resume{Epoch: state.Epoch(), Revision: state.Revision()}, state.Resources())
-		in.sourceEpoch, in.startOver = state.Epoch(), false
+	if isCounting {
+		counts.Continue(in.place(), state.Resources())
+	}
+	if source, ok := in.source.(stream.Recognising); ok {
+		source.Recognise(in.place(), state.Resources(), deletesOf(state))
+	}
+}
+
+// deletesOf returns the deletes that are remembered and have a revision of their own.
+func deletesOf(state log.Snapshot) iter.Seq[stream.Resource] {
+	return func(yield func(stream.Resource) bool) {
+		for e := range state.Entries(0) {
+			if e.Deleted() && !e.Unnumbered() && state.Counts(e) && !yield(e.Resource()) {
+				return
+			}
+		}
 	}
 }
 
 // endJournal keeps the newest state.
 func (in *ingest) endJournal() {
-	if in.journal != nil {
-		in.journal.End()
+	if in.config.Journal != nil {
+		in.config.Journal.End()
 	}
 }

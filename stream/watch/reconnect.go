@@ -23,7 +23,6 @@ func (in *ingest) onEnded(err error) {
 	in.endResync(err)
 	in.reader = nil
 	in.received.Store(nil)
-	in.recallLost()
 	in.progress.stop()
 	in.settling.timer.stop() // what the upstream said is void
 	in.setLostAt(time.Now())

@@ -84,7 +84,7 @@ func (s *Queried) enter(cluster string) {
 	if s.epochs.enter(cluster) {
 		s.forget()
 	}
-	if s.continued != "" && s.continued != stream.UnnumberedName(s.epochs.name()) {
+	if s.continued != "" && stream.UnnumberedName(s.continued) != stream.UnnumberedName(s.epochs.name()) {
 		s.forget()
 	}
 	s.continued = ""

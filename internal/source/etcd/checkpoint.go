@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"iter"
 
 	"github.com/watchtide/watchtide/stream"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -16,7 +17,7 @@ import (
 // a cluster that was restored from a backup has the same id, and may by now have as
 // many revisions as before. It outlives connections.
 type checkpoint struct {
-	cluster  uint64
+	cluster  uint64   // 0: another process has read it, and it is the one that the epoch names
 	revision uint64   // everything up to here was committed; 0: nothing was
 	count    int64    // keys of the range at that revision; below 0: not known
 	traces   [8]trace // of the most recently changed keys
@@ -28,6 +29,7 @@ type trace struct {
 	revision, create, version int64 // revision 0: there is no trace
 	value                     uint64
 	deleted                   bool
+	served                    bool // it is of the resource; create and version are not known
 }
 
 var valueSeed = maphash.MakeSeed()
@@ -37,6 +39,39 @@ func traceOf(kv *mvccpb.KeyValue, deleted bool) trace {
 		key: string(kv.Key), deleted: deleted, value: maphash.Bytes(valueSeed, kv.Value),
 		revision: kv.ModRevision, create: kv.CreateRevision, version: kv.Version,
 	}
+}
+
+// traceOfServed is what a resource tells of its key.
+func traceOfServed(key string, r stream.Resource) trace {
+	var h maphash.Hash
+	h.SetSeed(valueSeed)
+	h.WriteString(r.Encoding)
+	h.WriteByte(0)
+	h.Write(r.Value)
+	return trace{key: key, revision: int64(r.Revision), value: h.Sum64(), served: true}
+}
+
+// recalled is the checkpoint of another process, which ended at a place with these resources.
+func recalled(at stream.Resume, keys keyRange, resources iter.Seq[stream.Resource]) checkpoint {
+	k := checkpoint{revision: at.Revision}
+	for r := range resources {
+		k.count++
+		if last := k.oldest(); int64(r.Revision) > last.revision {
+			*last = traceOfServed(keys.prefix+r.Key, r)
+		}
+	}
+	return k
+}
+
+// oldest is the trace that the next one replaces.
+func (k *checkpoint) oldest() *trace {
+	at := &k.traces[0]
+	for i := range k.traces {
+		if k.traces[i].revision < at.revision {
+			at = &k.traces[i]
+		}
+	}
+	return at
 }
 
 // newCheckpoint remembers only the position.
@@ -64,23 +99,18 @@ func (s *Source) knownAt(ctx context.Context, on *connection, from uint64) (chec
 
 // see records a key from a list or a change.
 func (k *checkpoint) see(kv *mvccpb.KeyValue, deleted bool) {
-	at := 0
-	for i := range k.traces {
-		if k.traces[i].revision < k.traces[at].revision {
-			at = i
-		}
-	}
-	if kv.ModRevision <= k.traces[at].revision {
+	at := k.oldest()
+	if kv.ModRevision <= at.revision {
 		return
 	}
 	for i := range k.traces {
 		if k.traces[i].key == string(kv.Key) && k.traces[i].revision != 0 {
-			at = i
+			at = &k.traces[i]
 			break
 		}
 	}
-	if k.traces[at].revision < kv.ModRevision {
-		k.traces[at] = traceOf(kv, deleted)
+	if at.revision < kv.ModRevision {
+		*at = traceOf(kv, deleted)
 	}
 }
 
@@ -108,12 +138,12 @@ const (
 )
 
 // verify asks a member whether its store is the remembered one.
-func (k *checkpoint) verify(ctx context.Context, on *connection, keys keyRange) (verdict, error) {
+func (k *checkpoint) verify(ctx context.Context, on *connection, s *Source) (verdict, error) {
 	if on.revision < k.revision {
 		return replaced, nil
 	}
 	asked := k.asked()
-	queries := k.queries(asked, keys)
+	queries := k.queries(asked, s.keys)
 	answer, err := on.client.Txn(ctx).Then(queries...).Commit()
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
@@ -126,7 +156,7 @@ func (k *checkpoint) verify(ctx context.Context, on *connection, keys keyRange) 
 		return unknown, fmt.Errorf("%w: %d answers to %d queries", stream.ErrInvalid, len(answer.Responses), len(queries))
 	}
 	for i, t := range asked {
-		if !t.fits(answer.Responses[i].GetResponseRange().Kvs) {
+		if !t.fits(answer.Responses[i].GetResponseRange().Kvs, s) {
 			return replaced, nil
 		}
 	}
@@ -159,9 +189,12 @@ func (k *checkpoint) queries(asked []trace, keys keyRange) (ops []clientv3.Op) {
 }
 
 // fits reports whether a read of the key agrees with the trace.
-func (t trace) fits(kvs []*mvccpb.KeyValue) bool {
-	if t.deleted {
-		return len(kvs) == 0
+func (t trace) fits(kvs []*mvccpb.KeyValue, s *Source) bool {
+	switch {
+	case t.deleted || len(kvs) != 1:
+		return t.deleted && len(kvs) == 0
+	case t.served:
+		return traceOfServed(t.key, s.resource(kvs[0])) == t
 	}
-	return len(kvs) == 1 && traceOf(kvs[0], false) == t
+	return traceOf(kvs[0], false) == t
 }

@@ -257,6 +257,15 @@ func (e *epochs) of(cluster uint64) string {
 	return stream.CanonicalEpoch(hex.EncodeToString(sum[:4]) + e.suffix[cluster])
 }
 
+// adopt reports whether another process has given a name to the cluster's order. It has that name from now on.
+func (e *epochs) adopt(cluster uint64, name string) bool {
+	suffix, ours := strings.CutPrefix(name, e.of(cluster))
+	if ours = ours && (suffix == "" || suffix[0] == '~'); ours {
+		e.suffix[cluster] = suffix
+	}
+	return ours
+}
+
 // replace gives the cluster a name that it never had. The name is random, since
 // etcd provides no data from which two replicas could derive the same name for
 // the new store and no other.

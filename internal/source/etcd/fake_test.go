@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -38,6 +39,8 @@ type fake struct {
 	opened   int
 	hangs    bool
 	garbled  bool // answers to transactions hold nothing
+
+	compacted bool // nothing of the past is known
 
 	onPage func(*etcdserverpb.RangeRequest) *etcdserverpb.RangeResponse // answers a page, with mu held; nil: the fake does
 	silent bool                                                         // no watch is confirmed
@@ -124,6 +127,9 @@ func (f *fake) Range(_ context.Context, r *etcdserverpb.RangeRequest) (*etcdserv
 func (f *fake) Txn(_ context.Context, r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.compacted {
+		return nil, rpctypes.ErrGRPCCompacted
+	}
 	answer := &etcdserverpb.TxnResponse{Header: f.header()}
 	for _, op := range r.GetSuccess() {
 		one := &etcdserverpb.RangeResponse{Count: int64(len(f.kvs))}

@@ -371,3 +371,53 @@ func answerFor(w *fakeWatch, d time.Duration) {
 	for deadline := time.Now().Add(d); time.Now().Before(deadline) && w.progress(5); {
 	}
 }
+
+// TestOfAnotherProcess: the source resumes at a place of another process if the cluster had the same resources there,
+// and the order keeps the name that the other process has given to it.
+func TestOfAnotherProcess(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fake)
+		want   string // of "resumed", "another name" and "snapshot"
+	}{
+		"the same":        {func(f *fake) { f.revision = 9 }, "resumed"},
+		"a value":         {func(f *fake) { f.kvs[0].Value = []byte(`"other"`) }, "another name"},
+		"a revision":      {func(f *fake) { f.kvs[0].ModRevision = 2 }, "another name"},
+		"one is missing":  {func(f *fake) { f.kvs = f.kvs[:1] }, "another name"},
+		"one too many":    {func(f *fake) { f.kvs = append(f.kvs, stored("z", 2)) }, "another name"},
+		"it went back":    {func(f *fake) { f.revision, f.kvs = 4, f.kvs[:1] }, "another name"},
+		"another cluster": {func(f *fake) { f.cluster = 8 }, "another name"},
+		"compacted":       {func(f *fake) { f.compacted = true }, "snapshot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3), stored("b", 5)}, watches: (*fakeWatch).idle}
+			before := f.serve(t, Config{})
+			before.epochs.replace(7)
+			first, err := watched(t, before, stream.Resume{}, commits(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var has []stream.Resource
+			for _, kv := range f.kvs {
+				has = append(has, before.resource(kv))
+			}
+			place := first.Resume()
+			c.change(f)
+			after := f.serve(t, Config{})
+			after.Recognise(place, slices.Values(has), nil)
+			second, err := watched(t, after, place, commits(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := "another name"
+			switch {
+			case second.Resets() == 0:
+				got = "resumed"
+			case second.Resume().Epoch == place.Epoch:
+				got = "snapshot"
+			}
+			if got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@
 package etcd
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -148,6 +149,44 @@ func TestBackupOvertakes(t *testing.T) {
 			c.wantResets("initial", "epoch_changed")
 		})
 	}
+}
+
+// TestBackupOvertakesAnotherProcess: the same, and what the source had is known from another process.
+func TestBackupOvertakesAnotherProcess(t *testing.T) {
+	t.Parallel()
+	onEachServer(t, func(t *testing.T, s *server) {
+		c, backup := withBackup(t, s, s.Addr())
+		state := c.watch.Snapshot()
+		place := stream.Resume{Epoch: state.SourceEpoch(), Revision: state.Revision()}
+		again := func(want int) string {
+			source := newSource(t, Config{Endpoints: []string{s.Addr()}, Prefix: "/a/"})
+			source.Recognise(place, state.Resources(), nil)
+			r := streamtest.NewSinkRecorder(place, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- source.Watch(ctx, place, r) }()
+			for changed := r.Changed(); len(r.Commits()) == 0; changed = r.Changed() {
+				<-changed
+			}
+			cancel()
+			<-ended
+			if r.Resets() != want {
+				t.Errorf("%d resets, want %d", r.Resets(), want)
+			}
+			return r.Resume().Epoch
+		}
+		s.put("/a/later", "1")
+		if got := again(0); got != place.Epoch {
+			t.Errorf("the order %s goes on as %s", place.Epoch, got)
+		}
+		s.restore(backup)
+		for i := range 50 {
+			s.put(fmt.Sprint("/b/", i), "1")
+		}
+		if again(1) == place.Epoch {
+			t.Errorf("the restored order has the same name, %s", place.Epoch)
+		}
+	})
 }
 
 // TestSnapshotRestored uses etcd's own tool, without and with its option to raise

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -37,7 +38,10 @@ type Source struct {
 	plain      bool       // the next connection asks for no history: the last one failed with it
 }
 
-var _ stream.Source = (*Source)(nil)
+var (
+	_ stream.Source      = (*Source)(nil)
+	_ stream.Recognising = (*Source)(nil)
+)
 
 // New returns a Source; it connects when Watch is called. The error reports an
 // invalid configuration.
@@ -54,6 +58,12 @@ func New(c Config) (*Source, error) {
 		config: c, endpoints: endpoints, keys: newKeyRange(c.Prefix),
 		at: rand.IntN(len(endpoints)), epochs: newEpochs(c.Prefix, c.Values),
 	}, nil
+}
+
+// Recognise implements [stream.Recognising]: the newest resources, and their number, are compared with what the
+// cluster had at that revision.
+func (s *Source) Recognise(at stream.Resume, resources, _ iter.Seq[stream.Resource]) {
+	s.checkpoint = recalled(at, s.keys, resources)
 }
 
 // Watch implements [stream.Source]. It follows the first member that answers.
@@ -110,10 +120,13 @@ func (s *Source) visit(ctx context.Context, on *connection, resume stream.Resume
 // revision to resume from; 0: none.
 func (s *Source) recall(ctx context.Context, on *connection, resume stream.Resume) (epoch string, from uint64, err error) {
 	known := same
+	if s.checkpoint.revision != 0 && s.checkpoint.cluster == 0 && s.epochs.adopt(on.cluster, resume.Epoch) {
+		s.checkpoint.cluster = on.cluster
+	}
 	if s.checkpoint.revision != 0 && s.checkpoint.cluster == on.cluster {
 		ctx, cancel := s.limit(ctx)
 		defer cancel()
-		if known, err = s.checkpoint.verify(ctx, on, s.keys); err != nil {
+		if known, err = s.checkpoint.verify(ctx, on, s); err != nil {
 			return "", 0, because(ctx, err)
 		}
 	}

@@ -50,10 +50,11 @@ func (e *epochs) resume(from stream.Resume) (p stream.Position, ok bool) {
 		return p, false
 	}
 	if from.Epoch != e.ours() {
-		if e.suffix != "" { // not our last one; the upstream's name for it is unknown
+		upstream, ours := strings.CutSuffix(from.Epoch, e.suffix)
+		if !ours || upstream == "" { // it was hashed: the upstream's name for it is unknown
 			return p, false
 		}
-		e.upstream = from.Epoch
+		e.upstream = upstream
 	}
 	return stream.Position{
 		Watch: e.watch, Epoch: e.upstream, Upserts: from.Revision, AsOf: from.Revision, DeletesBehind: from.DeletesBehind,

@@ -59,8 +59,11 @@ func TestEpochThatCannotBeResumed(t *testing.T) {
 
 // A source that is new in the process can resume where an older one stopped.
 func TestEpochOfAnotherSource(t *testing.T) {
-	p, ok := epochsOf(t, "").resume(stream.Resume{Epoch: "e1", Revision: 7})
-	if !ok || p.String() != "services@e1-7" {
-		t.Errorf("got %q, %t", p, ok)
+	for _, prefix := range []string{"", "web/"} {
+		ours := epochsOf(t, prefix).enter("e1")
+		p, ok := epochsOf(t, prefix).resume(stream.Resume{Epoch: ours, Revision: 7})
+		if !ok || p.String() != "services@e1-7" {
+			t.Errorf("prefix %q: got %q, %t", prefix, p, ok)
+		}
 	}
 }

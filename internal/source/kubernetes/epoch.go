@@ -35,11 +35,26 @@ func (e *epochs) name(ctx context.Context, c *client) (string, error) {
 // returns a new name.
 func (e *epochs) wentBack(name string) string {
 	name, _, _ = strings.Cut(name, "~")
+	e.rename(name, fmt.Sprintf("~%06x", rand.IntN(1<<24)))
+	return name + e.endings[name]
+}
+
+// adopt returns the name of an order that another process has renamed, if that goes on; else the name.
+func (e *epochs) adopt(name, goesOn string) string {
+	ending, ours := strings.CutPrefix(goesOn, name)
+	if !ours || !strings.HasPrefix(ending, "~") {
+		return name
+	}
+	e.rename(name, ending)
+	return goesOn
+}
+
+// rename gives the order of a name without an ending another one.
+func (e *epochs) rename(name, ending string) {
 	if e.endings == nil {
 		e.endings = map[string]string{}
 	}
-	e.endings[name] = fmt.Sprintf("~%06x", rand.IntN(1<<24))
-	return name + e.endings[name]
+	e.endings[name] = ending
 }
 
 // reach records how far an order has advanced.

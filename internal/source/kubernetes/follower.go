@@ -96,6 +96,7 @@ func (f *follower) locate(ctx context.Context, head uint64) error {
 	if err != nil {
 		return err
 	}
+	epoch = epochs.adopt(epoch, f.place.Epoch)
 	if f.place.Epoch != epoch {
 		f.place = stream.Resume{Epoch: epoch}
 	}

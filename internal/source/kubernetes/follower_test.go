@@ -208,6 +208,13 @@ func TestServerThatWentBack(t *testing.T) {
 		r.wantState(3, "b")
 		f.wantRequests("head, watch 3")
 		r.stop()
+		f.source.epochs = epochs{} // in another process too
+		f.requests()
+		r = f.start(r)
+		r.after(time.Second)
+		f.wantRequests("head, watch 3")
+		r.wantResets(0)
+		r.stop()
 	})
 }
 

@@ -1,6 +1,15 @@
 package nats
 
-import "time"
+import (
+	"bytes"
+	"iter"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/watchtide/watchtide/stream"
+)
 
 // checkpoint is the known state of a bucket. It outlives connections, so that the
 // next one can determine whether the bucket is the same, and which keys have
@@ -23,6 +32,66 @@ type checkpoint struct {
 	// youngest is the time of the youngest message: nothing with an older
 	// sequence is younger.
 	youngest int64
+
+	recalled bool             // it is that of another process: deleted keys that have a message are not among the keys
+	served   *stream.Resource // of it, what the witness was; nil: the witness is not known
+	gone     bool             // it was a delete
+}
+
+// recall returns the checkpoint of another process, which had reached a place with these resources. The message at
+// that place is its witness.
+func recall(at stream.Resume, resources, deletes iter.Seq[stream.Resource]) *checkpoint {
+	k := newCheckpoint(at.Epoch)
+	k.from, k.committed, k.youngest, k.recalled = at.Revision, at.Revision, math.MaxInt64, true
+	witness := func(r stream.Resource, gone bool) {
+		if r.Revision == at.Revision {
+			r.Key, r.Value = strings.Clone(r.Key), bytes.Clone(r.Value)
+			k.witness.sequence, k.served, k.gone = r.Revision, &r, gone
+		}
+	}
+	for r := range resources {
+		k.keys[strings.Clone(r.Key)] = version{sequence: r.Revision}
+		witness(r, false)
+	}
+	for r := range deletes {
+		witness(r, true)
+	}
+	return k
+}
+
+// is reports whether a message is the witness.
+func (k *checkpoint) is(m message, b *bucket) bool {
+	if k.served == nil {
+		return m.sequence > 0 && m.time.Equal(k.witness.time)
+	}
+	if m.subject != b.prefix+k.served.Key {
+		return false
+	}
+	was := nats.NewMsg(m.subject)
+	was.Data = m.data
+	if len(m.header) > 0 {
+		header, err := nats.DecodeHeadersMsg(m.header)
+		if err != nil {
+			return false
+		}
+		was.Header = header
+	}
+	if k.gone || operation(was) == deleted {
+		return k.gone && operation(was) == deleted
+	}
+	value, encoding := b.config.Values.Value(m.data)
+	return encoding == k.served.Encoding && bytes.Equal(value, k.served.Value)
+}
+
+// learn adds the keys of another process that have a message and were deleted.
+func (k *checkpoint) learn(present map[string]uint64, prefix string) {
+	for subject := range present {
+		key := strings.TrimPrefix(subject, prefix)
+		if _, known := k.keys[key]; !known {
+			k.keys[key] = version{deleted: true}
+		}
+	}
+	k.recalled = false
 }
 
 // version is the known version of a key.
@@ -38,7 +107,10 @@ func newCheckpoint(epoch string) *checkpoint {
 // note records a message.
 func (k *checkpoint) note(d delivery) {
 	k.keys[d.key] = version{sequence: d.sequence, deleted: d.kind == deleted}
-	k.witness = message{sequence: d.sequence, time: time.Unix(0, d.time)}
+	k.witness, k.served = message{sequence: d.sequence, time: time.Unix(0, d.time)}, nil
+	if k.youngest == math.MaxInt64 {
+		k.youngest = 0 // that of another process was not known, and this one is younger
+	}
 	k.youngest = max(k.youngest, d.time)
 }
 

@@ -312,7 +312,7 @@ func (r *reader) compareFirst(ctx context.Context) error {
 	if err := r.admit(now); err != nil {
 		return err
 	}
-	if now.alone && now.last <= max(r.at, r.floor) && now.keys == len(r.checkpoint.keys) {
+	if now.alone && !r.checkpoint.recalled && now.last <= max(r.at, r.floor) && now.keys == len(r.checkpoint.keys) {
 		r.deletesCompleteTo(now.last)
 		return nil
 	}

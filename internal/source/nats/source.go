@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -21,12 +22,13 @@ type Source struct {
 	checkpoint *checkpoint // nil: nothing yet
 	restored   string      // see epochOf; of the bucket with this creation time:
 	made       time.Time
-	lot        string // see epochOf; random for each reader that starts from nothing
+	lot        string // see epochOf; random for each reader that starts from nothing, and for each process
 }
 
 var (
 	_ stream.Source            = (*Source)(nil)
 	_ stream.DeletesUnnumbered = (*Source)(nil)
+	_ stream.Recognising       = (*Source)(nil)
 )
 
 // New returns a Source; it connects when Watch is called. The error reports an
@@ -42,6 +44,11 @@ func New(c Config) (*Source, error) {
 // DeletesUnnumbered implements [stream.DeletesUnnumbered]: a key that vanishes
 // without a message has no revision.
 func (s *Source) DeletesUnnumbered() bool { return true }
+
+// Recognise implements [stream.Recognising].
+func (s *Source) Recognise(at stream.Resume, resources, deletes iter.Seq[stream.Resource]) {
+	s.checkpoint = recall(at, resources, deletes)
+}
 
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
@@ -93,7 +100,7 @@ func (s *Source) follow(ctx context.Context, conn *connection, resume stream.Res
 
 // begin continues from resume if nothing is missing, otherwise with a snapshot.
 func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.Resume, sink stream.Sink) (*reader, error) {
-	if resume.Epoch == "" {
+	if resume.Epoch == "" || s.lot == "" {
 		s.lot = rand.Text()[:8]
 	}
 	if s.checkpoint != nil && s.checkpoint.epoch == s.epoch(now) && now.last < s.checkpoint.witness.sequence {
@@ -126,7 +133,7 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 // recognises reports whether the last message read still exists.
 func (s *Source) recognises(ctx context.Context, b *bucket) (bool, error) {
 	m, err := b.at(ctx, s.checkpoint.witness.sequence)
-	return m.sequence > 0 && m.time.Equal(s.checkpoint.witness.time), err
+	return err == nil && s.checkpoint.is(m, b), err
 }
 
 // epoch names the current revision order of the bucket.

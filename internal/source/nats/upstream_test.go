@@ -4,6 +4,7 @@ package nats
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,6 +98,14 @@ func TestTTL(t *testing.T) {
 	other := start(t, source(t, server(t).Addr(), b.config.Bucket), nil).has("b", "1")
 	if a, b := r.Resume().Epoch, other.Resume().Epoch; a == b {
 		t.Errorf("two processes name the order %s, though a sequence does not determine the keys", a)
+	}
+	third := start(t, source(t, server(t).Addr(), b.config.Bucket), r).has("b", "1")
+	if c := third.Resume().Epoch; c == r.Resume().Epoch || c == other.Resume().Epoch || third.Resets() != 1 {
+		t.Errorf("another process that goes on names the order %s too, after %d snapshots", c, third.Resets())
+	}
+	fourth := start(t, source(t, server(t).Addr(), b.config.Bucket), r).has("b", "1")
+	if c := fourth.Resume().Epoch; c == third.Resume().Epoch {
+		t.Errorf("two processes that go on name the order %s", c)
 	}
 	again := start(t, s, r)
 	again.has().stop()
@@ -223,5 +232,83 @@ func TestForeignSubjects(t *testing.T) {
 	err := s.Watch(within(t), stream.Resume{}, &calls{})
 	if err == nil || !strings.Contains(err.Error(), "no key is in the bucket") || !strings.Contains(err.Error(), origin.config.Bucket) {
 		t.Errorf("got the error %v", err)
+	}
+}
+
+// recognises makes a source one that goes on for another process, where a run has ended. gone is the delete that the
+// process remembers; "": none.
+func recognises(s *Source, r *run, gone string) *Source {
+	var resources, deletes []stream.Resource
+	for key, v := range r.State() {
+		resources = append(resources, stream.Resource{Key: key, Revision: v.Revision, Value: []byte(v.Value)})
+	}
+	if gone != "" {
+		deletes = append(deletes, stream.Resource{Key: gone, Revision: r.Resume().Revision})
+	}
+	s.Recognise(r.Resume(), slices.Values(resources), slices.Values(deletes))
+	return s
+}
+
+// TestOfAnotherProcess: the source goes on by sequence if the message at that place is the one that the other
+// process has read. What has vanished meanwhile is deleted.
+func TestOfAnotherProcess(t *testing.T) {
+	for name, test := range map[string]struct {
+		last   func(b *handle) error // the last change that the first process reads
+		gone   string                // the delete that it remembers
+		after  func(b *handle) error
+		resets int
+	}{
+		"a value":                      {func(b *handle) error { return b.put("z", "1") }, "", nil, 0},
+		"a delete":                     {func(b *handle) error { return b.remove("z") }, "z", nil, 0},
+		"a delete that is forgotten":   {func(b *handle) error { return b.remove("z") }, "", nil, 1},
+		"a delete of something else":   {func(b *handle) error { return b.remove("z") }, "y", nil, 1},
+		"a value that was overwritten": {func(b *handle) error { return b.put("z", "1") }, "", func(b *handle) error { return b.put("z", "2") }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, s := shared(t, jetstream.KeyValueConfig{}, func(c *Config) { c.PollInterval = MinPollInterval })
+			for _, key := range []string{"a", "b", "c", "z"} {
+				b.must(b.put(key, "1"))
+			}
+			b.must(b.remove("b"))
+			b.must(test.last(b))
+			first := start(t, s, nil)
+			first.until(func() string {
+				if at := first.Resume().Revision; at < 6 {
+					return fmt.Sprint("it is at ", at)
+				}
+				return ""
+			})
+			first.stop()
+			want := values(first.State())
+			b.must(b.put("d", "1"))
+			b.purge("c")
+			delete(want, "c")
+			want["d"] = "1"
+			if test.after != nil {
+				b.must(test.after(b))
+				want["z"] = "2"
+			}
+			second := source(t, server(t).Addr(), b.config.Bucket, func(c *Config) { c.PollInterval = MinPollInterval })
+			r := start(t, recognises(second, first, test.gone), first)
+			has := func() {
+				t.Helper()
+				var pairs []string
+				for key, value := range want {
+					pairs = append(pairs, key, value)
+				}
+				r.has(pairs...)
+			}
+			has()
+			b.must(b.put("b", "2")) // its marker was among the messages, which the other process knew
+			want["b"] = "2"
+			has()
+			b.purge("a") // polls go on
+			delete(want, "a")
+			has()
+			r.resets(test.resets)
+			if a, b := first.Resume().Epoch, r.Resume().Epoch; a != b {
+				t.Errorf("the epoch was %s and is %s", a, b)
+			}
+		})
 	}
 }

@@ -36,6 +36,9 @@ func (r *reader) sweep(ctx context.Context, before uint64) error {
 	}
 	v := &vanished{bound: min(now.last, r.at), before: before, shared: !now.forgets}
 	v.keys = r.checkpoint.vanished(present, now.prefix, v.bound)
+	if r.checkpoint.recalled {
+		r.checkpoint.learn(present, now.prefix)
+	}
 	if len(v.keys) == 0 {
 		r.vanished = nil
 		r.deletesCompleteTo(before)
