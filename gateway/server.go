@@ -191,7 +191,8 @@ func (g *Gateway) accepting(l net.Listener, name string) netconn.Listener {
 const auditPatience = 2 * time.Second
 
 func (g *Gateway) httpServer(h http.Handler) *http.Server {
-	timeout := g.now.Load().cfg.WriteTimeout
+	cfg := g.now.Load().cfg
+	timeout := cfg.WriteTimeout
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -219,6 +220,7 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 		h2.Configure(s, h2.Settings{
 			MaxStreams: netconn.MaxStreams, MaxHeaderBytes: netconn.MaxHeaderBytes, HelloTimeout: netconn.ReadHeaderTimeout,
 			IdleTimeout: netconn.IdleTimeout, PingAfter: netconn.PingAfter, PingTimeout: timeout,
+			Outputs: g.outputs, MinRate: cfg.MinRate,
 		})
 	}
 	return s
