@@ -28,7 +28,8 @@ type Listeners struct {
 	// that is primed at start is primed, and after Config.PrimeWait at the latest. A
 	// proxy without health checks then tries another replica until this one has data.
 	Open func(context.Context) (http, grpc net.Listener, err error)
-	// HTTPTLS, if not nil, serves HTTP over TLS. Its NextProtos are set.
+	// HTTPTLS, if not nil, serves HTTP over TLS. Its NextProtos are set, and its DynamicRecordSizingDisabled, so that
+	// an event is one record. A configuration that its GetConfigForClient returns is used as it is.
 	HTTPTLS *tls.Config
 	// GRPC serves gRPC; nil: no gRPC.
 	GRPC net.Listener
