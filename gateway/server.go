@@ -116,7 +116,7 @@ func (s *servers) serveOperations() {
 	}
 	s.operations.Handler = s.gateway.operationsHandler(l.Addr())
 	s.run(func() error {
-		return serveHTTP(s.operations, s.gateway.accepting(l, "operations"), s.listeners.OperationsTLS)
+		return s.serveHTTP(s.operations, s.gateway.accepting(l, "operations"), s.listeners.OperationsTLS)
 	})
 }
 
@@ -148,11 +148,7 @@ func (s *servers) servePublic() {
 	l, doors := s.listeners, s.gateway.doors
 	s.web.Handler = s.gateway.publicHandler(l.HTTP.Addr())
 	s.run(func() error {
-		accepting := s.gateway.accepting(l.HTTP, "http").Counted(doors, true)
-		if l.HTTPTLS == nil {
-			return serveHTTP(s.web, accepting, nil)
-		}
-		return serveHTTP(s.web, accepting.Secure(l.HTTPTLS, s.gateway.handshakes), nil)
+		return s.serveHTTP(s.web, s.gateway.accepting(l.HTTP, "http").Counted(doors, true), l.HTTPTLS)
 	})
 	if l.GRPC != nil {
 		s.run(func() error {
@@ -227,15 +223,13 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 	return s
 }
 
-func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
-	err := error(nil)
+// serveHTTP serves a listener, over TLS if c is not nil.
+func (s *servers) serveHTTP(server *http.Server, l netconn.Listener, c *tls.Config) error {
+	accepting := net.Listener(l)
 	if c != nil {
-		s.TLSConfig = c.Clone()
-		s.TLSConfig.DynamicRecordSizingDisabled = true // an event, or those of all streams of a connection, is one record
-		err = s.ServeTLS(l, "", "")
-	} else {
-		err = s.Serve(l)
+		accepting = l.Secure(c, s.gateway.handshakes)
 	}
+	err := server.Serve(accepting)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
