@@ -62,6 +62,10 @@ type observers struct {
 	moves       *limits.Quotas // of windows
 }
 
+// outputsBudget is how many bytes connections of HTTP/2 may hold that their clients have not taken, apart from the
+// little that each may.
+const outputsBudget = 64 << 20
+
 // shares are what all requests share, and each client has a part of. Static after construction.
 type shares struct {
 	admission *limits.Controller
@@ -72,6 +76,7 @@ type shares struct {
 	doors     *netconn.Connections // that Serve accepts
 	// handshakes are those of TLS.
 	handshakes *netconn.Handshakes
+	outputs    *limits.Budget // of connections of HTTP/2
 }
 
 // pumps carry streams. Static after construction.
@@ -135,6 +140,7 @@ func (g *Gateway) newShares(c Config) shares {
 	return shares{
 		admission: limits.New(c.limits(), c.spread()), quotas: limits.NewQuotas(c.quotas()), doors: doors,
 		handshakes: netconn.NewHandshakes(c.MaxHandshakes, c.MaxHandshakesPerClient, g.trusts, doors),
+		outputs:    limits.NewBudget(outputsBudget),
 		snapshots:  limits.NewSnapshotBudget(c.SnapshotBudget, g.metrics),
 		bodies:     limits.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint),
 		answers:    limits.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint),

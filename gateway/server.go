@@ -28,7 +28,8 @@ type Listeners struct {
 	// that is primed at start is primed, and after Config.PrimeWait at the latest. A
 	// proxy without health checks then tries another replica until this one has data.
 	Open func(context.Context) (http, grpc net.Listener, err error)
-	// HTTPTLS, if not nil, serves HTTP over TLS. Its NextProtos are set.
+	// HTTPTLS, if not nil, serves HTTP over TLS. Its NextProtos are set, and its DynamicRecordSizingDisabled, so that
+	// an event is one record. A configuration that its GetConfigForClient returns is used as it is.
 	HTTPTLS *tls.Config
 	// GRPC serves gRPC; nil: no gRPC.
 	GRPC net.Listener
@@ -115,7 +116,7 @@ func (s *servers) serveOperations() {
 	}
 	s.operations.Handler = s.gateway.operationsHandler(l.Addr())
 	s.run(func() error {
-		return serveHTTP(s.operations, s.gateway.accepting(l, "operations"), s.listeners.OperationsTLS)
+		return s.serveHTTP(s.operations, s.gateway.accepting(l, "operations"), s.listeners.OperationsTLS)
 	})
 }
 
@@ -147,11 +148,7 @@ func (s *servers) servePublic() {
 	l, doors := s.listeners, s.gateway.doors
 	s.web.Handler = s.gateway.publicHandler(l.HTTP.Addr())
 	s.run(func() error {
-		accepting := s.gateway.accepting(l.HTTP, "http").Counted(doors, true)
-		if l.HTTPTLS == nil {
-			return serveHTTP(s.web, accepting, nil)
-		}
-		return serveHTTP(s.web, accepting.Secure(l.HTTPTLS, s.gateway.handshakes), nil)
+		return s.serveHTTP(s.web, s.gateway.accepting(l.HTTP, "http").Counted(doors, true), l.HTTPTLS)
 	})
 	if l.GRPC != nil {
 		s.run(func() error {
@@ -191,7 +188,8 @@ func (g *Gateway) accepting(l net.Listener, name string) netconn.Listener {
 const auditPatience = 2 * time.Second
 
 func (g *Gateway) httpServer(h http.Handler) *http.Server {
-	timeout := g.now.Load().cfg.WriteTimeout
+	cfg := g.now.Load().cfg
+	timeout := cfg.WriteTimeout
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -219,20 +217,19 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 		h2.Configure(s, h2.Settings{
 			MaxStreams: netconn.MaxStreams, MaxHeaderBytes: netconn.MaxHeaderBytes, HelloTimeout: netconn.ReadHeaderTimeout,
 			IdleTimeout: netconn.IdleTimeout, PingAfter: netconn.PingAfter, PingTimeout: timeout,
+			Outputs: g.outputs, MinRate: cfg.MinRate,
 		})
 	}
 	return s
 }
 
-func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
-	err := error(nil)
+// serveHTTP serves a listener, over TLS if c is not nil.
+func (s *servers) serveHTTP(server *http.Server, l netconn.Listener, c *tls.Config) error {
+	accepting := net.Listener(l)
 	if c != nil {
-		s.TLSConfig = c.Clone()
-		s.TLSConfig.DynamicRecordSizingDisabled = true // an event, or those of all streams of a connection, is one record
-		err = s.ServeTLS(l, "", "")
-	} else {
-		err = s.Serve(l)
+		accepting = l.Secure(c, s.gateway.handshakes)
 	}
+	err := server.Serve(accepting)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

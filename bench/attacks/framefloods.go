@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,7 +21,7 @@ import (
 
 var frameFloods = attack{
 	name:  "frame-floods",
-	title: "clients of HTTP/2 send frames that ask for nothing, reset what they ask for, do not end a header, and open no window",
+	title: "clients of HTTP/2 send frames that ask for nothing, reset what they ask for, do not end a header, open no window, and read slowly",
 	run:   runFrameFloods,
 }
 
@@ -87,6 +88,9 @@ const (
 )
 
 func runFrameFloods(ctx context.Context, r *rig) error {
+	if err := readSlowly(ctx, r); err != nil {
+		return err
+	}
 	t, err := r.start(ctx, floodConfiguration, nil)
 	if err != nil {
 		return err
@@ -165,18 +169,13 @@ func flood(ctx context.Context, address string, f flooder) (n int64, ended bool)
 		_, _ = io.Copy(io.Discard, c)
 	}()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
-	var fields bytes.Buffer
-	e := hpack.NewEncoder(&fields)
-	e.SetMaxDynamicTableSize(0) // the fields are the same each time
-	for _, h := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/v1/events?watch=w"}} {
-		_ = e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1], Sensitive: true}) // a buffer takes everything
-	}
+	fields := streamFields()
 	framer := http2.NewFramer(c, nil)
 	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
 		return 0, false
 	}
 	for err = framer.WriteSettings(); err == nil; n++ {
-		err = f.send(framer, fields.Bytes(), uint32(n))
+		err = f.send(framer, fields, uint32(n))
 	}
 	if err == errEnough {
 		<-ctx.Done()
@@ -185,4 +184,104 @@ func flood(ctx context.Context, address string, f flooder) (n int64, ended bool)
 	c.Close()
 	<-read
 	return n, ended
+}
+
+// streamFields returns the header of a request for a stream. It is the same each time on a connection.
+func streamFields() []byte {
+	var fields bytes.Buffer
+	e := hpack.NewEncoder(&fields)
+	e.SetMaxDynamicTableSize(0)
+	for _, h := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/v1/events?watch=w"}} {
+		_ = e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1], Sensitive: true}) // a buffer takes everything
+	}
+	return fields.Bytes()
+}
+
+const (
+	slowConnections = 300
+	slowTime        = 20 * time.Second
+	slowMost        = 160 << 10 // bytes of memory for each connection, with what the collector leaves
+)
+
+// readSlowly opens connections of one stream each, with all windows open, and takes a little now and then of what changes
+// meanwhile.
+func readSlowly(ctx context.Context, r *rig) error {
+	t, err := r.start(ctx, floodConfiguration, nil) // of its own, so that no memory is left over
+	if err != nil {
+		return err
+	}
+	var all []net.Conn
+	defer func() {
+		for _, c := range all {
+			c.Close()
+		}
+	}()
+	for range slowConnections {
+		c, err := openSlow(ctx, t.HTTP)
+		if err != nil {
+			return err
+		}
+		all = append(all, c)
+	}
+	if err := process.Await(ctx, "the streams to open", func() (bool, error) {
+		n, err := t.Metric(ctx, "watchtide_subscribers")
+		return n == slowConnections, err
+	}); err != nil {
+		return err
+	}
+	before, err := process.Resident(t.PID())
+	if err != nil {
+		return err
+	}
+	reading, stop := context.WithTimeout(ctx, slowTime)
+	defer stop()
+	var readers sync.WaitGroup
+	for _, c := range all {
+		readers.Go(func() {
+			p := make([]byte, 1000)
+			for process.Sleep(reading, time.Second) == nil {
+				if _, err := c.Read(p); err != nil {
+					return
+				}
+			}
+		})
+	}
+	writer := t.as("", "127.0.0.1")
+	for i := 0; reading.Err() == nil; i++ {
+		if err := writer.put(ctx, "w", fmt.Sprint("k", i%10), `"`+strings.Repeat(string(rune('a'+i%26)), 8<<10)+`"`); err != nil {
+			return err
+		}
+		_ = process.Sleep(reading, 20*time.Millisecond)
+	}
+	readers.Wait()
+	after, err := process.Resident(t.PID())
+	if err != nil {
+		return err
+	}
+	each := max(0, after-before) / slowConnections
+	r.report("slow readers: memory for each connection", fmt.Sprintf("≤ %d KiB", slowMost>>10), each <= slowMost, "%d KiB", each>>10)
+	return nil
+}
+
+// openSlow opens a stream over a connection of its own, whose kernel takes little.
+func openSlow(ctx context.Context, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	const window = 1<<31 - 1
+	var request bytes.Buffer
+	request.WriteString(http2.ClientPreface)
+	f := http2.NewFramer(&request, nil)
+	err = errors.Join(c.(*net.TCPConn).SetReadBuffer(4<<10),
+		f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}), f.WriteWindowUpdate(0, window-1<<16),
+		f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: streamFields(), EndHeaders: true, EndStream: true}))
+	if err == nil {
+		_, err = c.Write(request.Bytes())
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }

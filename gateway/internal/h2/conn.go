@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -40,6 +41,7 @@ type conn struct {
 	of      *server
 	http    *http.Server
 	net     net.Conn
+	client  limits.Client
 	handler http.Handler
 	ctx     context.Context // of all its requests
 
@@ -75,7 +77,7 @@ const recentResets = 64
 func newConn(of *server, s *http.Server, c net.Conn, h http.Handler, ctx context.Context) *conn {
 	now := time.Now()
 	out := &conn{
-		of: of, http: s, net: c, handler: h, ctx: ctx, streams: map[uint32]*Stream{},
+		of: of, http: s, net: c, client: limits.ClientOf(limits.PeerAddress(c.RemoteAddr().String()).Addr()), handler: h, ctx: ctx, streams: map[uint32]*Stream{},
 		window: initialWindow, initial: initialWindow, granted: initialWindow, flood: flood{left: floodBurst, at: now}, heard: now, idle: now,
 	}
 	out.in.r = bufio.NewReaderSize(c, 4<<10)
@@ -111,6 +113,9 @@ func (i *input) Read(p []byte) (int, error) {
 
 // serve serves the connection until it ends.
 func (c *conn) serve(greeted, leaving bool) {
+	if stall := netconn.Of(c.net); stall != nil {
+		stall.Overdue = c.overdue
+	}
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -340,7 +345,7 @@ func (c *conn) remove(st *Stream) {
 		st.blocked = false
 		c.blocked = slices.DeleteFunc(c.blocked, func(one *Stream) bool { return one == st })
 	}
-	c.awakenBlocked(outputTurns) // it may have been told, and not have written
+	c.awakenBlocked(c.turnsAtOnce()) // it may have been told, and not have written
 	if !st.gotEnd {
 		c.remember(st.id)
 	}

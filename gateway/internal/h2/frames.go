@@ -148,7 +148,7 @@ func (c *conn) processWindow(f *http2.WindowUpdateFrame) error {
 		if c.window += n; c.window > maxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
-		c.awakenBlocked(outputTurns)
+		c.awakenBlocked(c.turnsAtOnce())
 		return nil
 	}
 	if f.StreamID > c.last && !c.away {

@@ -6,46 +6,75 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/limits"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
 
 // output is the frames of a connection that are to be written. The mutex of the connection guards it.
 type output struct {
-	pending  []byte // complete frames
-	controls int    // bytes in pending of frames that wait for no room
+	pending  []byte        // complete frames
+	full     int           // how much is pending at most before streams wait for room: outputFirst or outputFull
+	claim    *limits.Claim // for more than outputFirst; nil: no buffer has more
+	controls int           // bytes in pending of frames that wait for no room
 	signal   sync.Cond
 	blocked  []*Stream // that wait for room, or for the window of the connection
 	turns    int       // streams that were told, and have not used it yet
 	writes   bool      // the connection is being written to
+	began    time.Time // when the last write began
+	size     int       // of that
+	slow     bool      // a write took long, and no large one was quick since
 	written  time.Time // when a write ended that took long
 	encoder  *hpack.Encoder
 	fields   bytes.Buffer // what the encoder has written
 }
 
 const (
-	// outputFull is how much is pending at most before streams wait for room, while as much is written: so much that a
-	// shard has the next part ready before this one is taken. outputFirst is the room that there is for little.
-	outputFull  = 128 << 10
+	// outputFirst is how much is pending at most before streams wait for room, while as much is written.
 	outputFirst = 16 << 10
+	// outputFull is that while the client is not known to be slow: so much that a shard has the next part ready before
+	// this one is taken. It needs a claim.
+	outputFull = 128 << 10
 	// controlsFull is how much may be pending of frames that answer those of the client. One that
 	// does not read them must not ask for more.
 	controlsFull = 16 << 10
-	// outputTurns is how many streams that wait have room at once.
-	outputTurns = outputFull / frameBytes
 	// littleData is how much a stream may write before those that wait: an event of ordinary size.
 	littleData = 4 << 10
 	// longWrite is how long a write takes at least if the client is slow.
 	longWrite = time.Second
+	// quickWrite is how long a write of outputFirst takes at most if one of outputFull is no longWrite.
+	quickWrite = longWrite * outputFirst / outputFull
 	// keepFields is the largest size of a buffer for headers that is kept.
 	keepFields = 2 << 10
 )
 
-// outputBuffers holds the buffers of connections that have nothing to write.
-var outputBuffers = sync.Pool{New: func() any { b := make([]byte, 0, outputFirst); return &b }}
+const (
+	// smallBuffer is enough for outputFirst, a frame of littleData after it, and some controls.
+	smallBuffer = 24 << 10
+	// largeBuffer is enough for outputFull.
+	largeBuffer = outputFull + smallBuffer - outputFirst
+)
+
+// smallBuffers and largeBuffers hold the buffers of connections that have nothing to write.
+var (
+	smallBuffers = sync.Pool{New: func() any { b := make([]byte, 0, smallBuffer); return &b }}
+	largeBuffers = sync.Pool{New: func() any { b := make([]byte, 0, largeBuffer); return &b }}
+)
+
+// giveBack gives a buffer back. One that has grown is dropped.
+func giveBack(p []byte) {
+	p = p[:0]
+	switch cap(p) {
+	case smallBuffer:
+		smallBuffers.Put(&p)
+	case largeBuffer:
+		largeBuffers.Put(&p)
+	}
+}
 
 func (o *output) init(mu *sync.Mutex) {
-	o.signal.L = mu
+	o.signal.L, o.full = mu, outputFirst
 	o.encoder = hpack.NewEncoder(&o.fields)
 }
 
@@ -53,9 +82,13 @@ func (o *output) init(mu *sync.Mutex) {
 func (c *conn) write() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer func() { c.claim.Release() }()
 	for {
 		for len(c.pending) == 0 && c.closed == nil {
 			c.awakenBlocked(len(c.blocked)) // those that were told may have had nothing to write
+			if len(c.blocked) == 0 && c.turns == 0 {
+				c.narrow()
+			}
 			c.signal.Wait()
 		}
 		if c.closed != nil {
@@ -63,18 +96,21 @@ func (c *conn) write() {
 		}
 		p := c.pending
 		c.pending, c.controls, c.writes = nil, 0, true
-		c.awakenBlocked(outputTurns)
+		c.began, c.size = time.Now(), len(p)
+		c.awakenBlocked(c.turnsAtOnce())
 		c.mu.Unlock()
-		began := time.Now()
 		_, err := c.net.Write(p)
-		if cap(p) <= 2*outputFull {
-			p = p[:0]
-			outputBuffers.Put(&p)
-		}
+		giveBack(p)
 		c.mu.Lock()
 		c.writes = false
-		if now := time.Now(); now.Sub(began) >= longWrite {
-			c.written = now
+		switch now := time.Now(); {
+		case now.Sub(c.began) >= longWrite:
+			c.written, c.slow = now, true
+			c.narrow()
+		case now.Sub(c.began) <= quickWrite && c.size >= outputFirst:
+			c.slow = false
+		case c.full == outputFirst:
+			c.narrow()
 		}
 		if err != nil {
 			c.abort() // the goroutine that reads ends everything
@@ -82,6 +118,41 @@ func (c *conn) write() {
 		}
 	}
 }
+
+// overdue reports whether the client takes less than the minimum rate of a buffer that others could have.
+func (c *conn) overdue() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rate := time.Duration(c.of.settings.MinRate)
+	if !c.writes || c.claim == nil || rate <= 0 {
+		return false
+	}
+	return time.Since(c.began) > netconn.RateWindow+time.Duration(c.size)*time.Second/rate
+}
+
+// widen gives the output more room, unless its client is slow or others have all of it.
+func (c *conn) widen() {
+	if c.slow || c.writes && time.Since(c.began) > quickWrite {
+		return
+	}
+	if c.claim == nil {
+		c.claim = c.of.settings.Outputs.TryTake(c.client, 2*outputFull)
+	}
+	if c.claim != nil {
+		c.full = outputFull
+	}
+}
+
+// narrow gives that back, once what is pending is little.
+func (c *conn) narrow() {
+	if c.full = outputFirst; cap(c.pending) <= smallBuffer {
+		c.claim.Release()
+		c.claim = nil
+	}
+}
+
+// turnsAtOnce returns how many streams that wait have room at once.
+func (c *conn) turnsAtOnce() int { return c.full / frameBytes }
 
 // awaken makes the goroutine look that writes.
 func (c *conn) awaken() { c.signal.Signal() }
@@ -99,7 +170,10 @@ func (c *conn) room(st *Stream, want int) int {
 // takes returns how many bytes of a stream the connection takes now. Little is taken as a whole while the output is
 // not full.
 func (c *conn) takes(st *Stream, want int) int {
-	left := outputFull - len(c.pending)
+	if c.full == outputFirst && len(c.pending)+want > outputFirst {
+		c.widen()
+	}
+	left := c.full - len(c.pending)
 	if left > 0 {
 		left = max(left, littleData)
 	}
@@ -112,7 +186,7 @@ func (c *conn) awaitRoom(st *Stream) {
 	if st.waits = true; st.window > 0 {
 		c.enqueue(st)
 	}
-	c.awakenBlocked(outputTurns)
+	c.awakenBlocked(c.turnsAtOnce())
 }
 
 // beginTurn lets a stream that has waited write a frame although others wait.
@@ -147,7 +221,7 @@ func (c *conn) awakenBlocked(most int) {
 		switch {
 		case !st.heads && st.window <= 0: // it waits for its own window
 			st.blocked = false
-		case most > 0 && len(c.pending) < outputFull && (st.heads || c.window > 0):
+		case most > 0 && len(c.pending) < c.full && (st.heads || c.window > 0):
 			st.blocked = false
 			most--
 			st.beginTurn()
@@ -162,11 +236,21 @@ func (c *conn) awakenBlocked(most int) {
 	}
 }
 
+// reserve makes sure that there is a buffer, for so many bytes more if there is a claim.
+func (c *conn) reserve(n int) {
+	switch {
+	case c.full == outputFull && len(c.pending)+n > cap(c.pending) && cap(c.pending) < largeBuffer:
+		p := append(*largeBuffers.Get().(*[]byte), c.pending...)
+		giveBack(c.pending)
+		c.pending = p
+	case c.pending == nil:
+		c.pending = *smallBuffers.Get().(*[]byte)
+	}
+}
+
 // appendHead appends the head of a frame.
 func (c *conn) appendHead(kind http2.FrameType, flags http2.Flags, id uint32, size int) {
-	if c.pending == nil {
-		c.pending = *outputBuffers.Get().(*[]byte)
-	}
+	c.reserve(frameHead + size)
 	c.pending = append(c.pending, byte(size>>16), byte(size>>8), byte(size), byte(kind), byte(flags))
 	c.pending = binary.BigEndian.AppendUint32(c.pending, id)
 }

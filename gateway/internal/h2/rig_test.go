@@ -15,21 +15,24 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/limits"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
 
 // settings are those of the tests.
-var settings = Settings{MaxStreams: 10, MaxHeaderBytes: 8 << 10, HelloTimeout: 10 * time.Second, IdleTimeout: time.Minute, PingAfter: 20 * time.Second, PingTimeout: 5 * time.Second}
+var settings = Settings{MaxStreams: 10, MaxHeaderBytes: 8 << 10, HelloTimeout: 10 * time.Second, IdleTimeout: time.Minute, PingAfter: 20 * time.Second, PingTimeout: 5 * time.Second, MinRate: 4 << 10}
 
 // rig is a server of HTTP/2 in memory.
 type rig struct {
-	t      *testing.T
-	server *http.Server
-	conns  chan net.Conn
-	closed chan struct{}
-	close  sync.Once
-	served chan error
+	t       *testing.T
+	server  *http.Server
+	outputs *limits.Budget
+	conns   chan net.Conn
+	closed  chan struct{}
+	close   sync.Once
+	served  chan error
 }
 
 // newRig serves a handler. It must be called in a bubble of synctest.
@@ -40,7 +43,10 @@ func newRig(t *testing.T, h http.HandlerFunc) *rig {
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	r.server = &http.Server{Handler: h, Protocols: &protocols, ErrorLog: log.New(io.Discard, "", 0)}
-	Configure(r.server, settings)
+	own := settings
+	own.Outputs = limits.NewSharedBudget(6*outputFull, 4*outputFull)
+	r.outputs = own.Outputs
+	Configure(r.server, own)
 	go func() { r.served <- r.server.Serve(r) }()
 	t.Cleanup(func() {
 		r.server.Close()
@@ -56,7 +62,7 @@ func newRig(t *testing.T, h http.HandlerFunc) *rig {
 func (r *rig) Accept() (net.Conn, error) {
 	select {
 	case c := <-r.conns:
-		return c, nil
+		return &netconn.StallTimeoutConn{Conn: c, Timeout: 10 * time.Second}, nil
 	case <-r.closed:
 		return nil, net.ErrClosed
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 )
 
 // Settings are the limits of connections.
@@ -17,6 +19,10 @@ type Settings struct {
 	IdleTimeout    time.Duration // without a stream
 	PingAfter      time.Duration // without a complete frame of the client
 	PingTimeout    time.Duration // for the answer
+	// Outputs is what connections may hold that their clients have not taken, beyond outputFirst for each twice.
+	Outputs *limits.Budget
+	// MinRate is how many bytes a second a client must take of what is in Outputs; ≤ 0: none.
+	MinRate int64
 }
 
 // server is the connections of HTTP/2 of an http.Server.

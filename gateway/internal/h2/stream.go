@@ -160,7 +160,7 @@ func (st *Stream) write(p []byte, end bool) error {
 
 // awaitOutput waits until the output has room for a header. The mutex is held.
 func (st *Stream) awaitOutput() error {
-	for st.failure == nil && len(st.conn.pending) >= outputFull {
+	for st.failure == nil && len(st.conn.pending) >= st.conn.full {
 		st.waits, st.heads = true, true
 		st.conn.enqueue(st)
 		st.wait()

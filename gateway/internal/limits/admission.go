@@ -47,6 +47,9 @@ type Ref struct {
 	watches int32 // the set of watches of the stream; negative: its row in the table of uses
 }
 
+// SameClient reports whether two streams are of one client. It may be wrong once one of them has been counted out.
+func (r Ref) SameClient(other Ref) bool { return r.client == other.client }
+
 // Controller decides whether another stream may be opened, counts the open streams,
 // and ends them when the gateway drains. All transports share one.
 //

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/epoll"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
@@ -15,8 +16,9 @@ import (
 
 // stretches keeps what many streams are sent from the same spot of a log on, such as a part of a
 // snapshot: each in a memory file, rendered once for all of them. A stretch is made for the second
-// stream that asks for it within a while, so that one stream alone does not pay for it, and a
-// client cannot have any made by positions that it invents.
+// stream that asks for it within a while, so that one stream alone does not pay for it. Those that only one client
+// has asked for go first when there is no room, and displace none of the others, so that no client can use positions that it invents
+// against others.
 //
 // A file is kept while the budget has room for it, and afterwards until the streams that are
 // being sent it have it. It counts towards the budget all the time.
@@ -32,7 +34,8 @@ type stretches struct {
 	mu     sync.Mutex // guards the following fields
 	shards int        // that carry streams
 	made   map[stretchKey]*list.Element
-	recent list.List // of *stretch: the most recently used first
+	single list.List // of *stretch that one client has asked for: the most recently used first
+	shared list.List // of the other ones
 	asked  map[stretchKey]ask
 	sweep  *time.Timer // nil: there is nothing to forget
 }
@@ -47,8 +50,10 @@ type stretchKey struct {
 
 // ask is a stretch that one stream has asked for.
 type ask struct {
-	at    time.Time
-	makes bool // another one has asked since, and makes it
+	at     time.Time
+	of     limits.Ref // the first one
+	makes  bool       // another one has asked since, and makes it
+	shared bool       // that is of another client
 }
 
 // stretch is the bytes of a stretch, as complete chunks.
@@ -60,7 +65,11 @@ type stretch struct {
 	said int      // bytes of its chunks, without their heads
 	sum  wire.Sum // of its text, if it is compressed
 
-	used time.Time // guarded by the mutex of stretches
+	of limits.Ref // a stream that has asked for it
+
+	// Guarded by the mutex of stretches.
+	used   time.Time
+	shared bool // another client has asked for it too
 }
 
 const (
@@ -83,9 +92,9 @@ func newStretches(budget int64) *stretches {
 	return &stretches{budget: budget, made: map[stretchKey]*list.Element{}, asked: map[stretchKey]ask{}}
 }
 
-// find returns a stretch, with its file held; nil if it does not exist. Then the caller is to make it,
+// find returns a stretch for a stream, with its file held; nil if it does not exist. Then the caller is to make it,
 // if makes is true.
-func (s *stretches) find(key stretchKey, now time.Time) (found *stretch, makes bool) {
+func (s *stretches) find(key stretchKey, of limits.Ref, now time.Time) (found *stretch, makes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.made[key]; e != nil {
@@ -93,7 +102,7 @@ func (s *stretches) find(key stretchKey, now time.Time) (found *stretch, makes b
 		found.used = now
 		s.sent.Add(1)
 		found.file.Hold()
-		s.recent.MoveToFront(e)
+		s.use(e, found, of)
 		return found, false
 	}
 	before, known := s.asked[key]
@@ -103,40 +112,78 @@ func (s *stretches) find(key stretchKey, now time.Time) (found *stretch, makes b
 	if !known && len(s.asked) >= stretchAsks {
 		clear(s.asked)
 	}
-	s.asked[key] = ask{now, known}
+	s.asked[key] = ask{now, of, known, known && !of.SameClient(before.of)}
 	s.startSweep()
 	return nil, known
+}
+
+// use puts a stretch in front of the others of its kind. s.mu is held.
+func (s *stretches) use(e *list.Element, t *stretch, of limits.Ref) {
+	switch {
+	case t.shared:
+		s.shared.MoveToFront(e)
+	case t.of.SameClient(of):
+		s.single.MoveToFront(e)
+	default:
+		s.single.Remove(e)
+		t.shared = true
+		s.made[t.key] = s.shared.PushFront(t)
+	}
 }
 
 // put keeps a stretch that was made, with its bytes. Its file is held for the caller. It returns false if
 // the stretch is not kept.
 func (s *stretches) put(t *stretch, bytes [][]byte, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.asked, t.key)
 	size := int64(wire.LengthOf(bytes))
-	for s.bytes.Load()+size > s.budget && s.recent.Len() > 0 {
-		s.drop(s.recent.Back())
-	}
-	if s.made[t.key] != nil || s.bytes.Load()+size > s.budget {
+	if !s.reserve(t, size) {
 		return false // streams are still being sent the others
 	}
 	file, err := epoll.NewFile(bytes, func() { s.bytes.Add(-size) })
 	if err != nil {
+		s.bytes.Add(-size)
 		return false // each stream is sent it from the log
 	}
-	s.bytes.Add(size)
 	s.files.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made[t.key] != nil {
+		file.Release()
+		return false
+	}
 	t.file, t.used = file, now
 	file.Hold()
-	s.made[t.key] = s.recent.PushFront(t)
+	to := &s.single
+	if t.shared {
+		to = &s.shared
+	}
+	s.made[t.key] = to.PushFront(t)
 	s.startSweep()
 	return true
 }
 
-// drop forgets a stretch. s.mu is held.
-func (s *stretches) drop(e *list.Element) {
-	t := s.recent.Remove(e).(*stretch)
+// reserve takes room in the budget for a stretch. It returns false if there is none.
+func (s *stretches) reserve(t *stretch, size int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.shared = s.asked[t.key].shared
+	delete(s.asked, t.key)
+	for s.bytes.Load()+size > s.budget {
+		switch {
+		case s.single.Len() > 0:
+			s.drop(&s.single)
+		case t.shared && s.shared.Len() > 0:
+			s.drop(&s.shared)
+		default:
+			return false
+		}
+	}
+	s.bytes.Add(size)
+	return true
+}
+
+// drop forgets the stretch of a kind that was not used for longest. s.mu is held.
+func (s *stretches) drop(of *list.List) {
+	t := of.Remove(of.Back()).(*stretch)
 	delete(s.made, t.key)
 	t.file.Release()
 }
@@ -152,11 +199,13 @@ func (s *stretches) startSweep() {
 func (s *stretches) forgetUnused(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := s.recent.Back(); e != nil && e.Value.(*stretch).used.Before(since); e = s.recent.Back() {
-		s.drop(e)
+	for _, kind := range []*list.List{&s.single, &s.shared} {
+		for e := kind.Back(); e != nil && e.Value.(*stretch).used.Before(since); e = kind.Back() {
+			s.drop(kind)
+		}
 	}
 	maps.DeleteFunc(s.asked, func(_ stretchKey, a ask) bool { return a.at.Before(since) })
-	if s.sweep = nil; s.recent.Len()+len(s.asked) > 0 {
+	if s.sweep = nil; len(s.made)+len(s.asked) > 0 {
 		s.startSweep()
 	}
 }
@@ -175,8 +224,10 @@ func (s *stretches) leave() {
 	if s.shards--; s.shards > 0 {
 		return
 	}
-	for s.recent.Len() > 0 {
-		s.drop(s.recent.Back())
+	for _, kind := range []*list.List{&s.single, &s.shared} {
+		for kind.Len() > 0 {
+			s.drop(kind)
+		}
 	}
 	clear(s.asked)
 	if s.sweep != nil {

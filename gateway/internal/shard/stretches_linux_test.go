@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -62,8 +63,9 @@ func next(t *testing.T, s *log.Subscription) stretchKey {
 // made has a stretch of so many bytes made.
 func made(s *stretches, key stretchKey, size int) {
 	now := time.Now()
-	s.find(key, now)
-	s.find(key, now)
+	one, other := refs()
+	s.find(key, one, now)
+	s.find(key, other, now)
 	if t := (&stretch{key: key}); s.put(t, [][]byte{make([]byte, size)}, now) {
 		t.file.Release()
 	}
@@ -74,11 +76,11 @@ func TestSecondStreamMakesStretch(t *testing.T) {
 	s, key, now := newStretches(1<<20), keyOf(t, newSpot(t)), time.Now()
 	defer s.forgetUnused(time.Now().Add(time.Hour))
 	for i, want := range []bool{false, true, false, false} {
-		if found, makes := s.find(key, now); found != nil || makes != want {
+		if found, makes := s.find(key, limits.Ref{}, now); found != nil || makes != want {
 			t.Errorf("stream %d is to make the stretch: %v, want %v", i, makes, want)
 		}
 	}
-	if _, makes := s.find(key, now.Add(2*stretchKept)); makes {
+	if _, makes := s.find(key, limits.Ref{}, now.Add(2*stretchKept)); makes {
 		t.Error("a stream makes a stretch that nobody asked for within a while")
 	}
 	one := &stretch{key: key}
@@ -86,7 +88,7 @@ func TestSecondStreamMakesStretch(t *testing.T) {
 		t.Fatal("a stretch is not kept")
 	}
 	one.file.Release()
-	found, _ := s.find(key, now)
+	found, _ := s.find(key, limits.Ref{}, now)
 	if found == nil {
 		t.Fatal("a stretch that was made is not found")
 	}
@@ -97,7 +99,7 @@ func TestSecondStreamMakesStretch(t *testing.T) {
 	}
 	other := key
 	other.coding = wire.Gzip
-	if found, _ := s.find(other, now); found != nil {
+	if found, _ := s.find(other, limits.Ref{}, now); found != nil {
 		t.Error("a stretch is found in another form")
 	}
 }
@@ -110,7 +112,7 @@ func TestStretchesStayWithinTheirBudget(t *testing.T) {
 	for range 6 {
 		key := next(t, reader)
 		made(s, key, size)
-		if found, _ := s.find(key, time.Now()); found != nil {
+		if found, _ := s.find(key, limits.Ref{}, time.Now()); found != nil {
 			held = append(held, found)
 		}
 		if n := s.bytes.Load(); n > s.budget {
@@ -126,7 +128,7 @@ func TestStretchesStayWithinTheirBudget(t *testing.T) {
 	for range 6 { // nobody holds these: the least recently used ones go
 		key := next(t, reader)
 		made(s, key, size)
-		found, _ := s.find(key, time.Now())
+		found, _ := s.find(key, limits.Ref{}, time.Now())
 		if found == nil {
 			t.Fatal("there is no room although no stream holds a file")
 		}
@@ -138,8 +140,17 @@ func TestStretchesStayWithinTheirBudget(t *testing.T) {
 	}
 }
 
-// TestInventedPositionsMakeNoStretches, and what is remembered of them is bounded.
-func TestInventedPositionsMakeNoStretches(t *testing.T) {
+// refs returns streams of two clients.
+func refs() (one, other limits.Ref) {
+	c := limits.New(limits.Limits{}, 0)
+	one, _ = c.Enter(limits.Client{1}, nil)
+	other, _ = c.Enter(limits.Client{2}, nil)
+	return one, other
+}
+
+// TestInventedPositions: one client makes no stretches by positions that one stream of it has, and what is remembered of
+// them is bounded. Those that two streams of it make displace none of the stretches that several clients use, and these displace them.
+func TestInventedPositions(t *testing.T) {
 	w := log.NewWriter(log.Config{Watch: "a"})
 	one := stream.Resource{Key: "one", Revision: 1, Value: []byte("1")}
 	if _, err := w.Replace("e", []stream.Resource{one}, 1); err != nil {
@@ -150,13 +161,19 @@ func TestInventedPositionsMakeNoStretches(t *testing.T) {
 	if _, err := w.Commit([]log.Change{{Resource: one}}, 20_000); err != nil {
 		t.Fatal(err)
 	}
-	s := newStretches(stretchesBudget)
-	for i := range uint64(10_000) {
-		r := w.Subscribe(log.SubscribeOptions{Resume: &stream.Position{Watch: "a", Epoch: "e", Upserts: 5000 + i, AsOf: 5000 + i}})
-		if _, makes := s.find(keyOf(t, r), time.Now()); makes {
-			t.Fatal("a stretch is made for a position that only one client has")
+	invented := func(i int) stretchKey {
+		at := uint64(5000 + i)
+		r := w.Subscribe(log.SubscribeOptions{Resume: &stream.Position{Watch: "a", Epoch: "e", Upserts: at, AsOf: at}})
+		defer r.Close()
+		return keyOf(t, r)
+	}
+	const size, room = 1 << 10, 4
+	s := newStretches(room * size)
+	defer s.forgetUnused(time.Now().Add(time.Hour))
+	for i := range 10_000 {
+		if _, makes := s.find(invented(i), limits.Ref{}, time.Now()); makes {
+			t.Fatal("a stretch is made for a position that only one stream has")
 		}
-		r.Close()
 		s.mu.Lock() // a sweep may run
 		asked := len(s.asked)
 		s.mu.Unlock()
@@ -164,7 +181,64 @@ func TestInventedPositionsMakeNoStretches(t *testing.T) {
 			t.Fatalf("%d spots are remembered, want %d at most", asked, stretchAsks)
 		}
 	}
+	attacker, other := refs()
+	ask := func(key stretchKey, by ...limits.Ref) bool {
+		now, makes := time.Now(), false
+		for _, of := range by {
+			_, makes = s.find(key, of, now)
+		}
+		t := &stretch{key: key, of: by[len(by)-1]}
+		if !makes || !s.put(t, [][]byte{make([]byte, size)}, now) {
+			return false
+		}
+		t.file.Release()
+		return true
+	}
+	has := func(key stretchKey, of limits.Ref) bool {
+		found, _ := s.find(key, of, time.Now())
+		if found != nil {
+			found.file.Release()
+		}
+		return found != nil
+	}
+	reader := newSpot(t)
+	var wanted []stretchKey
+	for range room {
+		key := next(t, reader)
+		wanted = append(wanted, key)
+		for i := range 2 * room {
+			ask(invented(-len(wanted)*100-i), attacker, attacker)
+		}
+		if !ask(key, other, attacker) {
+			t.Fatalf("stretch %d of two clients is not made", len(wanted))
+		}
+		for i, key := range wanted {
+			if !has(key, other) {
+				t.Fatalf("stretch %d of two clients is displaced by those that one invents", i)
+			}
+		}
+	}
+	if ask(invented(-1), attacker, attacker) {
+		t.Error("a stretch of one client displaces one of two")
+	}
 	s.forgetUnused(time.Now().Add(time.Hour))
+	alone, crowd := next(t, reader), next(t, reader)
+	if !ask(alone, attacker, attacker) || !has(alone, other) { // now another client has it too
+		t.Fatal("a stretch of one client is not found by another one")
+	}
+	for i := range 2 * room {
+		ask(invented(-1000-i), attacker, attacker)
+	}
+	if !has(alone, other) {
+		t.Error("a stretch that another client has used is displaced by those that one invents")
+	}
+	for range room {
+		ask(crowd, attacker, other)
+		crowd = next(t, reader)
+	}
+	if has(alone, other) {
+		t.Error("the stretch that was not used for longest is not displaced")
+	}
 }
 
 // TestStretchesAreWhatTheLogHas: many streams that come at once are sent the same as the first one, in

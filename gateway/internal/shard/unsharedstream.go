@@ -104,7 +104,8 @@ func (l *unsharedStream) speakStretch(now time.Time) bool {
 		return false
 	}
 	key := stretchKey{spot, l.Format, l.Coding, l.out.bare}
-	found, makes := l.shard.stretches.find(key, now)
+	of := l.shard.table.slots[l.slot].ref
+	found, makes := l.shard.stretches.find(key, of, now)
 	if found != nil {
 		return l.take(spot, found)
 	}
@@ -114,7 +115,7 @@ func (l *unsharedStream) speakStretch(now time.Time) bool {
 	}
 	from, said, holds, before := len(l.out.slices), l.out.said, l.out.holds, l.text.Restart()
 	l.read(r)
-	t := &stretch{key: key, said: l.out.said - said, sum: l.text.Resume(before)}
+	t := &stretch{key: key, of: of, said: l.out.said - said, sum: l.text.Resume(before)}
 	if t.Stretch, ok = r.Stretch(); ok && makes && l.shard.stretches.put(t, l.out.slices[from:], now) {
 		l.out.cut(from, holds)
 		l.out.attach(t.file, 0)

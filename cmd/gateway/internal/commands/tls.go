@@ -37,6 +37,7 @@ func (l *listenerTLS) set(c *tls.Config) {
 	}
 	c = c.Clone()
 	c.NextProtos = l.protocols
+	c.DynamicRecordSizingDisabled = true // an event is one record; what the gateway sets itself is on another configuration
 	l.now.Store(c)
 }
 
