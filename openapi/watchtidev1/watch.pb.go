@@ -559,7 +559,8 @@ type Delete struct {
 	Revision uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// "base64" where the upstream's key is not UTF-8.
 	KeyEncoding string `protobuf:"bytes,3,opt,name=key_encoding,json=keyEncoding,proto3" json:"key_encoding,omitempty"`
-	// With order: it is still there, but not in the window any more.
+	// With order: it is still there after that change, but not in the window any more. Not said where a call
+	// resumes or catches up.
 	Left          bool `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
