@@ -114,7 +114,8 @@ type Event struct {
 	// Move is set for the first end_of_snapshot or bookmark after a move of the window: the number of the
 	// newest move in the stream that it includes.
 	Move uint64 `json:"move"`
-	// Left is set for a delete of a resource that is still there, but not in the window any more.
+	// Left is set for a delete of a resource that is still there after that change, but not in the window any more.
+	// It is not set where a stream resumes, catches up or has a maximal rate, as it is not known then.
 	Left bool `json:"left"`
 	// Verify is set for an end_of_snapshot of a stream that resumes by digest: what was sent may not
 	// be all that differs.

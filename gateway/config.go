@@ -292,6 +292,9 @@ type ViewLimits struct {
 	// MaxPerClient is the maximum number of views that exist because one client was the first to
 	// ask for them. Default: a quarter of Max.
 	MaxPerClient int
+	// MaxOrdersPerClient is the maximum number of orders of windows among these. Default: a tenth of
+	// MaxPerClient.
+	MaxOrdersPerClient int
 	// MaxBytes is the maximum memory of all views, beside that of watches. Default: 256 MiB.
 	MaxBytes int64
 	// Linger is how long a view is kept without subscribers. Default: 30 s.
@@ -302,7 +305,7 @@ type ViewLimits struct {
 
 // check returns an error that names the first invalid field.
 func (l ViewLimits) check() error {
-	if l.Max < 0 || l.MaxPerClient < 0 || l.MaxBytes < 0 || l.Linger < 0 || l.MaxGroups < 0 {
+	if l.Max < 0 || l.MaxPerClient < 0 || l.MaxOrdersPerClient < 0 || l.MaxBytes < 0 || l.Linger < 0 || l.MaxGroups < 0 {
 		return fmt.Errorf("gateway.Config: Views is %+v: want positive numbers, or 0 for the defaults", l)
 	}
 	return nil

@@ -29,7 +29,7 @@ func TestInvalidConfig(t *testing.T) {
 		{Config{}, "Registry is missing"},
 		{Config{Registry: registry, StreamSettings: StreamSettings{Heartbeat: -1}}, "Heartbeat is -1ns: want a positive duration"},
 		{Config{Registry: registry, StreamSettings: StreamSettings{MaxSubscribers: -1}}, "MaxSubscribers is -1"},
-		{Config{Registry: registry, Views: ViewLimits{MaxBytes: -1}}, "Views is {Max:0 MaxPerClient:0 MaxBytes:-1 Linger:0s MaxGroups:0}: want positive numbers"},
+		{Config{Registry: registry, Views: ViewLimits{MaxBytes: -1}}, "Views is {Max:0 MaxPerClient:0 MaxOrdersPerClient:0 MaxBytes:-1 Linger:0s MaxGroups:0}: want positive numbers"},
 		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedOrigins: []string{"*"}}}, `"*": want scheme://host`},
 		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedOrigins: []string{"null"}}}, `"null": want scheme://host`},
 		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedOrigins: []string{"https://a.example/"}}}, "want scheme://host"},

@@ -7,7 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
 // changeOne commits a change of a resource.
@@ -76,6 +80,56 @@ func TestMaxRateIsChecked(t *testing.T) {
 			if x := r.get("/v1/events?watch=a&max_rate=" + rate); x.StatusCode != 200 {
 				t.Errorf("%q: %s", rate, x.Status)
 			}
+		}
+	})
+}
+
+// TestMaxRateOverGRPC: a call has a rate as a stream over HTTP has.
+func TestMaxRateOverGRPC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
+		c := dialGRPC(t, r.gateway)
+		for _, bad := range []string{"2", "0/s", "1/h"} {
+			call, err := c.WatchList(t.Context(), &api.WatchListRequest{Watch: "a", MaxRate: bad})
+			if err == nil {
+				_, err = call.Recv()
+			}
+			if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "max_rate") {
+				t.Errorf("max_rate %q: %v", bad, err)
+			}
+		}
+		call, err := c.WatchList(t.Context(), &api.WatchListRequest{Watch: "a", MaxRate: "2/s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []*api.WatchListResponse
+		go func() {
+			for {
+				m, err := call.Recv()
+				if err != nil {
+					return
+				}
+				got = append(got, m)
+			}
+		}()
+		synctest.Wait()
+		r.changeOne("k", 2)
+		for i := range uint64(20) {
+			r.changeOne("k", 10+i)
+			time.Sleep(25 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		upserts, skipped, last := 0, uint64(0), uint64(0)
+		for _, m := range got {
+			skipped += m.GetBookmark().GetSkipped()
+			if u := m.GetUpsert(); u != nil {
+				upserts, last = upserts+1, u.GetResource().GetRevision()
+			}
+		}
+		if upserts < 2 || upserts > 5 || skipped == 0 || last != 29 {
+			t.Errorf("%d upserts, the last at %d, and %d skipped", upserts, last, skipped)
 		}
 	})
 }

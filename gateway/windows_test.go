@@ -43,10 +43,11 @@ func TestStreamOfAWindow(t *testing.T) {
 		}
 		id := lastID(t, text)
 		r.Commit("orders", 5, gatewaytest.Resource("a/1", 5, `{"n":0}`))
+		synctest.Wait()
 		y := r.get("/v1/watches/orders/events"+asking("order", "-n", "limit", "2"), "Last-Event-ID: "+id)
 		synctest.Wait()
 		text = y.Take()
-		for _, want := range []string{`"mode":"resume"`, `"key":"a/1","revision":"5","left":true}`, `"key":"a/2","revision":"2"`, `"total":3,"before":0,"next":"`} {
+		for _, want := range []string{`"mode":"resume"`, `"key":"a/1","revision":"5"}`, `"key":"a/2","revision":"2"`, `"total":3,"before":0,"next":"`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the resume lacks %s:\n%s", want, text)
 			}
@@ -171,6 +172,41 @@ func TestBadWindows(t *testing.T) {
 		}
 		if x := r.get("/v1/watches/orders/resources/a%2F1?order=n&limit=1"); x.StatusCode != 400 {
 			t.Errorf("a single resource with an order: %s", x.Status)
+		}
+	})
+}
+
+// TestLongPollBehindACursor: a window of a long poll begins behind a cursor too, under another name, since after is a
+// position there.
+func TestLongPollBehindACursor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		next := regexp.MustCompile(`"next":"([^"]+)"`).FindStringSubmatch(r.get("/v1/watches/orders/resources" + asking("order", "-n", "limit", "1")).Text())[1]
+		window := []string{"order", "-n", "limit", "1", "window_after", next}
+		text := r.get("/v1/watches/orders/changes" + asking(window...)).Text()
+		position := regexp.MustCompile(`"position":"([^"]+)"`).FindStringSubmatch(text)
+		if got := keysIn(text); !slices.Equal(got, []string{"a/2"}) || !strings.Contains(text, `"total":3,"before":1`) || position == nil {
+			t.Fatalf("the window has %q:\n%s", got, text)
+		}
+		r.Commit("orders", 4, gatewaytest.Resource("c", 4, `{"n":2.5}`))
+		synctest.Wait()
+		if got := keysIn(r.get("/v1/watches/orders/changes" + asking(append(window, "after", position[1])...)).Text()); !slices.Equal(got, []string{"c"}) {
+			t.Errorf("what has changed in the window is %q", got)
+		}
+		for _, wrong := range []struct {
+			path, parameter, want string
+			query                 []string
+		}{
+			{"changes", "after", "window_after", []string{"order", "-n", "limit", "1", "after", next}},
+			{"changes", "window_after", "window_after", []string{"order", "-n", "limit", "1", "window_after", "x"}},
+			{"changes", "window_after", "order=", []string{"window_after", next}},
+			{"resources", "window_after", `did you mean \"after\"`, window},
+			{"events", "window_after", `did you mean \"after\"`, window},
+		} {
+			x := r.get("/v1/watches/orders/" + wrong.path + asking(wrong.query...))
+			if text := x.Text(); x.StatusCode != 400 || !strings.Contains(text, `"parameter":"`+wrong.parameter+`"`) || !strings.Contains(text, wrong.want) {
+				t.Errorf("%s with %q: %s", wrong.path, wrong.query, text)
+			}
 		}
 	})
 }

@@ -110,6 +110,8 @@ type Stream struct {
 	MaxViews int `yaml:"max_views"`
 	// MaxViewsPerClient is the most of them that one client asked for first.
 	MaxViewsPerClient int `yaml:"max_views_per_client"`
+	// MaxOrdersPerClient is the most orders of windows among these.
+	MaxOrdersPerClient int `yaml:"max_orders_per_client"`
 	// ViewLinger is how long such a view is kept without subscribers.
 	ViewLinger time.Duration `yaml:"view_linger,min=1s"`
 	// MaxCountGroups is the most groups of a count.

@@ -147,6 +147,7 @@ stream:
   max_subscribers_per_watch: 4
   max_views: 5
   max_views_per_client: 2
+  max_orders_per_client: 1
   view_linger: 40s
   max_count_groups: 50
   pump: goroutines
@@ -236,7 +237,7 @@ func TestEveryOption(t *testing.T) {
 		State: State{Dir: "/var/lib/watchtide", MaxAge: 3 * time.Hour},
 		Stream: Stream{
 			StreamSettings: gateway.StreamSettings{Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second, MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second, PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, SnapshotBudget: 32 << 20, MaxSubscribersPerClient: 3, MaxSubscribersPerWatch: 4, Pump: "goroutines", Compression: "none", Digest: "off", CompressionCache: 5 << 20},
-			MaxViews:       5, MaxViewsPerClient: 2, ViewLinger: 40 * time.Second, MaxCountGroups: 50,
+			MaxViews:       5, MaxViewsPerClient: 2, MaxOrdersPerClient: 1, ViewLinger: 40 * time.Second, MaxCountGroups: 50,
 			Memory: Memory{Watch: 1 << 30, Total: 3 << 30, Views: 100 << 20}, History: history,
 		},
 		Sources: []Source{

@@ -122,6 +122,20 @@ func (b *Batch) addEntry(s *storage.Segment, j int) {
 	b.addRun(s, j, j+1)
 }
 
+// addDelete appends the j-th entry of a segment, a delete, to a catch-up. What has left a window may have left the view
+// since, of which the log of the window does not know: such a delete does not say that the view still has the resource.
+func (b *Batch) addDelete(s *storage.Segment, j int) {
+	e := &s.Entries[j]
+	if !b.format.IsLeft(s, e) {
+		b.addEntry(s, j)
+		return
+	}
+	gone := b.format.Event(s, e)
+	gone.Left = false
+	b.addEvent(gone)
+	b.bytes += len(gone.Resource.Key)
+}
+
 // addUpserts appends the entries from up to, but not including, to of a segment, all of
 // them upserts.
 func (b *Batch) addUpserts(s *storage.Segment, from, to int) {

@@ -120,7 +120,7 @@ func (w *walk) fillDeletes(b *Batch) {
 		switch {
 		case !e.Is(storage.IsDelete):
 		case e.Visible(w.v.Seq):
-			b.addEntry(s, w.at.Entry)
+			b.addDelete(s, w.at.Entry)
 			w.delivered++
 		default:
 			w.superseded++

@@ -84,13 +84,16 @@ func (f *Format) Event(s *Segment, e *Entry) stream.Event {
 	}}
 	if e.Is(IsDelete) {
 		ev.Type, ev.Unseen = stream.Delete, e.Is(Unseen)
-		ev.Left = f.window && frame.IsLeft(s.Frame(e))
+		ev.Left = f.IsLeft(s, e)
 	}
 	if e.Is(ValueBase64) {
 		ev.Resource.Encoding = stream.Base64
 	}
 	return ev
 }
+
+// IsLeft reports whether a delete says that the resource has left the window only.
+func (f *Format) IsLeft(s *Segment, e *Entry) bool { return f.window && frame.IsLeft(s.Frame(e)) }
 
 // Key is a key as written in a frame, with what finds its entries.
 type Key struct {

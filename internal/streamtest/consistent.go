@@ -26,7 +26,7 @@ func CheckConsistent(h *History) error {
 			case stream.Reset:
 				clear(seen)
 			case stream.Upsert, stream.Delete:
-				return cmp.Or(seen.inSnapshot(s), h.saysWhy(s))
+				return cmp.Or(seen.inSnapshot(s), h.saysWhy(c, s))
 			case stream.EndOfSnapshot:
 				return cmp.Or(h.endOfSnapshot(c, s), h.saysTrue(c, s))
 			case stream.Bookmark:

@@ -197,7 +197,7 @@ func (h *History) leftView(c *Connection) error {
 		if !l.event.Left {
 			continue // it may be unknown
 		}
-		if err := h.saysWhy(&s); err != nil {
+		if err := h.hasLeft(&s); err != nil {
 			return fmt.Errorf("%v: %s of a move: %w", c, describe(l.event), err)
 		}
 	}

@@ -161,8 +161,24 @@ func (h *History) saysTrue(c *Connection, s *step) error {
 	return fmt.Errorf("the window says %d after %d (more: %t), want one of %q", e.Total, e.Before, e.Next != "", wants)
 }
 
-// saysWhy checks whether a delete says that the resource is still there.
-func (h *History) saysWhy(s *step) error {
+// saysWhy checks whether a delete says that the resource is still there. One of a catch-up does not: what is sent is a later
+// state than that in which the resource left.
+func (h *History) saysWhy(c *Connection, s *step) error {
+	switch {
+	case c.Interval == 0 && s.phase == live:
+	case c.Interval > 0, s.phase == joining, s.phase == snapshot, s.phase == catchingUp:
+		if s.event.Left {
+			return fmt.Errorf("%q has left the window only, says a catch-up", s.event.Resource.Key)
+		}
+		return nil
+	case !s.event.Left:
+		return nil // after a catch-up, it may be of another one
+	}
+	return h.hasLeft(s)
+}
+
+// hasLeft checks whether it was so what a delete says, or does not say, of the view.
+func (h *History) hasLeft(s *step) error {
 	if s.event.Type != stream.Delete || s.epoch == "" || h.DeletesUnnumbered {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -93,7 +95,7 @@ func (v *Views) Count(w *watch.Watch, g *view.Grouping, r Request) (*watch.Watch
 		v.touch(c)
 		return &c.derived.Watch, nil
 	}
-	if refused := v.refuses(r.Client); refused != nil {
+	if refused := v.refuses(r.Client, 1); refused != nil {
 		return nil, refused
 	}
 	c := &count{of: v.countedOf(w), grouping: g, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory)}
@@ -569,18 +571,18 @@ func (c *count) end() {
 	c.account.Leave()
 }
 
-// largestCount returns the count that holds the most, and how much; nil if there is none, or if one is
-// giving up what it has.
-func (v *Views) largestCount() (largest *count, bytes int64) {
+// countsHolding are the counts that have a state; none if one is giving up its own.
+func (v *Views) countsHolding() iter.Seq[*count] {
+	var all []*count
 	for _, of := range v.counted {
 		for _, c := range of.counts {
 			if c.full.Load() {
-				return nil, 0
+				return slices.Values[[]*count](nil)
 			}
-			if n := c.account.Own().Logs(); c.started && !c.gone.Load() && n > bytes {
-				largest, bytes = c, n
+			if c.started && !c.gone.Load() {
+				all = append(all, c)
 			}
 		}
 	}
-	return largest, bytes
+	return slices.Values(all)
 }

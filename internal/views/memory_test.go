@@ -98,6 +98,39 @@ func TestMemoryOfUsedViews(t *testing.T) {
 	})
 }
 
+// TestMemoryOfAnotherClient: where used views hold too much, the client that is charged for the most loses its largest one, and no
+// other client does, although that has the largest of all.
+func TestMemoryOfAnotherClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxBytes: 700_000, Linger: time.Second})
+		f.fill("a", 150)
+		f.fill("b", 100)
+		f.fill("c", 110)
+		f.fill("d", 100)
+		f.fill("e", 100)
+		a := f.team("a")
+		subscribe(t, a, nil).read()
+		all := map[string]*watch.Watch{}
+		for _, team := range []string{"b", "c", "d", "e"} {
+			all[team] = f.open(filter(t, fmt.Sprintf(`value.team == %q`, team)), "greedy")
+			subscribe(t, all[team], nil).read()
+		}
+		synctest.Wait()
+		if a.Status().State != stream.InSync {
+			t.Errorf("the view of another client is %v", a.Status())
+		}
+		stale := 0
+		for _, w := range all {
+			if w.Status().Reason == noRoom {
+				stale++
+			}
+		}
+		if stale == 0 {
+			t.Error("nothing is stale: there was room")
+		}
+	})
+}
+
 // TestMemoryIsCounted: what views hold is what their logs hold, and nothing in the end.
 func TestMemoryIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

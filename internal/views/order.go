@@ -20,10 +20,16 @@ func (v *Views) openWindow(of *watch.Watch, d *view.Definition, r Request) (*wat
 			return &w.watch.Watch, nil
 		}
 	}
-	if refused := v.refuses(r.Client); refused != nil {
-		return nil, refused
+	if e != nil {
+		if refused := v.refuses(r.Client, 1); refused != nil {
+			return nil, refused
+		}
+		e = v.orderOf(of, d) // it may have been removed to make room
 	}
-	if e = v.orderOf(of, d); e == nil { // it may have been removed to make room
+	if e == nil {
+		if refused := v.refusesOrder(r.Client); refused != nil {
+			return nil, refused
+		}
 		e = newEntry(v, v.parentOf(of), d, r)
 		v.enter(e)
 	}

@@ -4,9 +4,10 @@ import "fmt"
 
 // Reasons for which no view is opened.
 const (
-	TooMany          = "views"        // there are as many as there may be
-	TooManyOfAClient = "client_views" // the client has asked for as many as it may
-	NoMemory         = "view_memory"  // views hold as much as they may
+	TooMany          = "views"         // there are as many as there may be
+	TooManyOfAClient = "client_views"  // the client has asked for as many as it may
+	TooManyOrders    = "client_orders" // and as many orders
+	NoMemory         = "view_memory"   // views hold as much as they may
 )
 
 // Refusal is the error of Open if a limit is reached.
@@ -20,6 +21,8 @@ func (r *Refusal) Error() string {
 	switch r.Reason {
 	case TooManyOfAClient:
 		return fmt.Sprintf("the client has asked for %d different views, and may not have more at once", r.Limit)
+	case TooManyOrders:
+		return fmt.Sprintf("the client has asked for %d different orders, and may not have more at once", r.Limit)
 	case NoMemory:
 		return fmt.Sprintf("the views that clients ask for hold %d bytes, and may not hold more", r.Limit)
 	}

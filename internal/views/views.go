@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"container/list"
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,8 @@ type Config struct {
 	// MaxPerClient is the number of views that exist because one client asked for them
 	// first; a quarter of Max by default.
 	MaxPerClient int
+	// MaxOrdersPerClient is the number of orders among these; a tenth of MaxPerClient by default.
+	MaxOrdersPerClient int
 	// MaxBytes is the memory of all views; 256 MiB by default.
 	MaxBytes int64
 	// Linger is how long a view is kept without subscribers; 30 s by default.
@@ -33,6 +36,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Max = cmp.Or(c.Max, 20_000)
 	c.MaxPerClient = cmp.Or(c.MaxPerClient, max(1, c.Max/4))
+	c.MaxOrdersPerClient = cmp.Or(c.MaxOrdersPerClient, max(1, c.MaxPerClient/10))
 	c.MaxBytes = cmp.Or(c.MaxBytes, 256<<20)
 	c.Linger = cmp.Or(c.Linger, 30*time.Second)
 	c.MaxGroups = cmp.Or(c.MaxGroups, 1000)
@@ -56,6 +60,7 @@ type Views struct {
 	mu      sync.Mutex // guards the following fields
 	watches map[*watch.Watch]*parent
 	clients map[string]int // number of views charged to each
+	orders  map[string]int // number of orders among them
 	number  int
 	counted map[*watch.Watch]*counted
 	idle    list.List // of what has no holder, that which has had none for longest first
@@ -110,7 +115,7 @@ func (p *parent) exactFrom(s log.Snapshot) uint64 {
 // New returns an empty set of views. Close it.
 func New(c Config) *Views {
 	c = c.withDefaults()
-	v := &Views{memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}, counted: map[*watch.Watch]*counted{}}
+	v := &Views{memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}, orders: map[string]int{}, counted: map[*watch.Watch]*counted{}}
 	v.config.Store(&c)
 	for _, b := range []*builders{&v.builders, &v.costly} {
 		b.views, b.most, b.queues = v, max(1, runtime.GOMAXPROCS(0)/2), map[string][]job{}
@@ -162,7 +167,7 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 		v.touch(e)
 		return e.watch, nil
 	}
-	if refused := v.refuses(r.Client); refused != nil {
+	if refused := v.refuses(r.Client, 1); refused != nil {
 		return nil, refused
 	}
 	e := newEntry(v, v.parentOf(w), d, r)
@@ -177,6 +182,9 @@ func (v *Views) enter(e *entry) {
 	e.parent.views[e.id()] = e
 	v.number++
 	v.clients[e.client]++
+	if e.order != nil {
+		v.orders[e.client]++
+	}
 }
 
 // Shared returns the definition of the view that Open has returned for d. It equals d, and all
@@ -190,22 +198,40 @@ func (v *Views) Shared(of *watch.Watch, d *view.Definition) *view.Definition {
 	return d // it has been removed since
 }
 
-// refuses returns why a client cannot have one more view; nil: it can. To make room for
-// it, the view that has been idle for longest is removed.
-func (v *Views) refuses(client string) *Refusal {
+// refuses returns why a client cannot have n more views; nil: it can. To make room for
+// them, views are removed, those that have been idle for longest first.
+func (v *Views) refuses(client string, n int) *Refusal {
 	if v.closed {
 		return &Refusal{Reason: TooMany}
 	}
-	if v.clients[client] >= v.limits().MaxPerClient && !v.removeIdleOf(client) {
-		return &Refusal{Reason: TooManyOfAClient, Limit: v.limits().MaxPerClient}
+	for v.clients[client]+n > v.limits().MaxPerClient {
+		if !v.removeIdle(func(k kept) bool { return k.chargedTo() == client }) {
+			return &Refusal{Reason: TooManyOfAClient, Limit: v.limits().MaxPerClient}
+		}
 	}
-	if v.number >= v.limits().Max && !v.removeIdleOf("") {
-		return &Refusal{Reason: TooMany, Limit: v.limits().Max}
+	for v.number+n > v.limits().Max {
+		if !v.removeIdle(anything) {
+			return &Refusal{Reason: TooMany, Limit: v.limits().Max}
+		}
 	}
-	if v.exceeds() && !v.removeIdleOf("") {
+	if v.exceeds() && !v.removeIdle(anything) {
 		return &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 	}
 	return nil
+}
+
+// refusesOrder is refuses for an order with a window.
+func (v *Views) refusesOrder(client string) *Refusal {
+	for v.orders[client] >= v.limits().MaxOrdersPerClient {
+		unused := func(k kept) bool {
+			w, is := k.(*window)
+			return is && w.of.client == client && !w.of.inUse()
+		}
+		if !v.removeIdle(unused) {
+			return &Refusal{Reason: TooManyOrders, Limit: v.limits().MaxOrdersPerClient}
+		}
+	}
+	return v.refuses(client, 2)
 }
 
 // holds is how many bytes the views hold.
@@ -232,15 +258,18 @@ func (v *Views) hasRoom() bool { return v.holds() < v.limits().MaxBytes*3/4 }
 // whatever is short.
 const justOpened = 500 * time.Millisecond
 
-// removeIdleOf removes what has been idle for longest, of what is charged to a client, or of all if that
-// is empty. It returns false if there is nothing.
-func (v *Views) removeIdleOf(client string) bool {
+// anything is what removeIdle may remove if it makes no difference.
+func anything(kept) bool { return true }
+
+// removeIdle removes what has been idle for longest, of what may be removed. It returns false if there
+// is nothing.
+func (v *Views) removeIdle(may func(kept) bool) bool {
 	for at := v.idle.Front(); at != nil; at = at.Next() {
 		k := at.Value.(kept)
 		if time.Since(k.idleness().since) < justOpened {
 			return false
 		}
-		if !k.inUse() && (client == "" || k.chargedTo() == client) {
+		if !k.inUse() && may(k) {
 			k.drop()
 			return true
 		}
@@ -358,6 +387,9 @@ func (e *entry) drop() {
 	delete(p.views, e.id())
 	v.uncharge(e)
 	if e.order != nil {
+		if v.orders[e.client]--; v.orders[e.client] == 0 {
+			delete(v.orders, e.client)
+		}
 		for _, w := range *e.order.list.Load() {
 			v.uncharge(w)
 		}
@@ -404,38 +436,79 @@ func (v *Views) Close() {
 }
 
 // relieve frees memory if views hold too much: what only slow readers hold goes first, then
-// idle views, then the state of the largest, which is built again later.
+// idle views, then the state of the largest one of the client that is charged for the most, which is built again
+// later.
 func (v *Views) relieve() {
 	if !v.exceeds() {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.exceeds() && v.removeIdleOf("") {
+	for v.exceeds() && v.removeIdle(anything) {
 	}
 	if !v.exceeds() {
 		return
 	}
-	var largest *entry
-	for _, p := range v.watches {
-		for _, e := range p.views {
-			if !e.full.Load() && (largest == nil || e.bytes() > largest.bytes()) {
-				largest = e
-			}
-		}
-	}
-	if c, bytes := v.largestCount(); c != nil && (largest == nil || bytes > largest.bytes()) {
+	e, c := v.largestOf(v.mostCharged())
+	if c != nil {
 		c.full.Store(true)
 		c.of.wake()
 		return
 	}
-	if largest != nil {
-		largest.leaves()
-		largest.full.Store(true)
-		if !largest.started {
-			largest.tooLarge() // nobody else has it
+	if e != nil {
+		e.leaves()
+		e.full.Store(true)
+		if !e.started {
+			e.tooLarge() // nobody else has it
 			return
 		}
-		largest.parent.feeder(largest).ask(fails, largest)
+		e.parent.feeder(e).ask(fails, e)
+	}
+}
+
+// mostCharged returns the client whose views and counts hold the most, except for those that are giving up
+// what they have.
+func (v *Views) mostCharged() (client string) {
+	held := map[string]int64{}
+	for e := range v.holding() {
+		held[e.client] += e.bytes()
+	}
+	for c := range v.countsHolding() {
+		held[c.client] += c.account.Own().Logs()
+	}
+	for name, bytes := range held {
+		if bytes > held[client] || bytes == held[client] && name < client {
+			client = name
+		}
+	}
+	return client
+}
+
+// largestOf returns what holds the most of what a client is charged for: a view or a count; nil: there is none.
+func (v *Views) largestOf(client string) (largest *entry, c *count) {
+	var most int64
+	for e := range v.holding() {
+		if bytes := e.bytes(); e.client == client && (largest == nil || bytes > most) {
+			largest, most = e, bytes
+		}
+	}
+	for of := range v.countsHolding() {
+		if bytes := of.account.Own().Logs(); of.client == client && bytes > most {
+			largest, c, most = nil, of, bytes
+		}
+	}
+	return largest, c
+}
+
+// holding are the views that are not giving up their state.
+func (v *Views) holding() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, p := range v.watches {
+			for _, e := range p.views {
+				if !e.full.Load() && !yield(e) {
+					return
+				}
+			}
+		}
 	}
 }

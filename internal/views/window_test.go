@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
@@ -62,6 +63,30 @@ func TestWindow(t *testing.T) {
 		wantLines(t, "nothing changes", s.lines())
 		f.commit(`c={"n":5}`, `x={"n":4}`)
 		wantLines(t, "two change", s.lines(), "-d@7 left", `c={"n":5}@7`, `x={"n":4}@7`)
+	})
+}
+
+// TestWindowIsLeftAsOfThatChange: what has left a window may be gone from the view when a reader resumes, catches up, or is sent
+// the changes of a tick. So these do not say that the view has it.
+func TestWindowIsLeftAsOfThatChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`)
+		w := f.open(ordered(t, "-n", 1, 0), "c")
+		s := subscribe(t, w, nil)
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `b={"n":2}@2`, "end@2 of 2")
+		at, _ := s.Position()
+		ticking := &subscriber{Subscription: w.Subscribe(log.SubscribeOptions{Interval: log.Intervals[0]})}
+		defer ticking.Close()
+		ticking.lines()
+		f.commit(`c={"n":3}`)
+		wantLines(t, "one leaves", s.lines(), "-b@3 left", `c={"n":3}@3`, "bookmark@3 of 3")
+		f.commit(`b=`)
+		wantLines(t, "a resume", subscribe(t, w, &at).lines(), "-b@3", `c={"n":3}@3`, "end@4 of 2")
+		time.Sleep(time.Minute)
+		if got := ticking.lines(); !slices.Contains(got, "-b@3") {
+			t.Errorf("a tick: %q", got)
+		}
 	})
 }
 

@@ -109,6 +109,48 @@ func TestWindowsAreLimited(t *testing.T) {
 	})
 }
 
+// TestAnOrderAndItsWindowAreTwoViews: there is room for both, or for none.
+func TestAnOrderAndItsWindowAreTwoViews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			Config
+			reason string
+		}{{Config{MaxPerClient: 2}, TooManyOfAClient}, {Config{Max: 2, MaxPerClient: 2}, TooManyOfAClient}, {Config{Max: 2, MaxPerClient: 9}, TooMany}} {
+			f := newFixture(t, c.Config)
+			f.commit(`a={"n":1}`)
+			subscribe(t, f.open(filter(t, "value.n == 1"), "c"), nil)
+			_, err := f.views.Open(f.base, ordered(t, "n", 1, 0), Request{Client: "c"})
+			if refused(t, err, c.reason); f.views.Stats().Views != 1 {
+				t.Errorf("%+v: %d views", c.Config, f.views.Stats().Views)
+			}
+		}
+	})
+}
+
+// TestOrdersAreLimited: each order takes memory for all that it sorts, so a client has fewer of them than of views.
+// One that nobody uses makes room.
+func TestOrdersAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxOrdersPerClient: 2})
+		f.commit(`a={"n":1}`)
+		first := subscribe(t, f.open(ordered(t, "n", 1, 0), "c"), nil)
+		more := subscribe(t, f.open(ordered(t, "n", 1, 1), "c"), nil)
+		subscribe(t, f.open(ordered(t, "-n", 1, 0), "c"), nil)
+		subscribe(t, f.open(ordered(t, "-n", 1, 1), "c"), nil) // of the same order
+		_, err := f.views.Open(f.base, ordered(t, "m", 1, 0), Request{Client: "c"})
+		refused(t, err, TooManyOrders)
+		subscribe(t, f.open(ordered(t, "m", 1, 0), "d"), nil)
+		subscribe(t, f.open(ordered(t, "m", 1, 1), "c"), nil) // of the order of another client
+		first.Close()
+		time.Sleep(2 * justOpened)
+		_, err = f.views.Open(f.base, ordered(t, "m,n", 1, 0), Request{Client: "c"})
+		refused(t, err, TooManyOrders)
+		more.Close()
+		time.Sleep(2 * justOpened)
+		subscribe(t, f.open(ordered(t, "m,n", 1, 0), "c"), nil)
+	})
+}
+
 // TestIdleWindowsMakeRoom: a window that a reader has left counts for its client until another one is asked
 // for. One that was just left is kept, since its reader may come back.
 func TestIdleWindowsMakeRoom(t *testing.T) {

@@ -58,7 +58,7 @@ func TestWindowTellsItsTotalInTicks(t *testing.T) {
 			t.Errorf("the reader is to look again in %v", time.Until(got))
 		}
 		time.Sleep(8 * time.Second)
-		wantLines(t, "the next tick", s.lines(), "-a@4 left", `0={"n":0}@4`, "bookmark@4 of 4")
+		wantLines(t, "the next tick", s.lines(), "-a@4", `0={"n":0}@4`, "bookmark@4 of 4")
 	})
 }
 

@@ -147,8 +147,11 @@ type WatchListRequest struct {
 	// Counts in place of the resources: how many have the same values of these fields,
 	// and the sum, the least and the greatest value of another one. Only with prefix,
 	// keys, labels and filter.
-	By            []string `protobuf:"bytes,14,rep,name=by,proto3" json:"by,omitempty"`
-	Sum           string   `protobuf:"bytes,15,opt,name=sum,proto3" json:"sum,omitempty"`
+	By  []string `protobuf:"bytes,14,rep,name=by,proto3" json:"by,omitempty"`
+	Sum string   `protobuf:"bytes,15,opt,name=sum,proto3" json:"sum,omitempty"`
+	// How often changes are sent at most: a number of times for each second or minute, such
+	// as 2/s or 10/m. Empty: as they come.
+	MaxRate       string `protobuf:"bytes,16,opt,name=max_rate,json=maxRate,proto3" json:"max_rate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -284,6 +287,13 @@ func (x *WatchListRequest) GetBy() []string {
 func (x *WatchListRequest) GetSum() string {
 	if x != nil {
 		return x.Sum
+	}
+	return ""
+}
+
+func (x *WatchListRequest) GetMaxRate() string {
+	if x != nil {
+		return x.MaxRate
 	}
 	return ""
 }
@@ -559,7 +569,8 @@ type Delete struct {
 	Revision uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// "base64" where the upstream's key is not UTF-8.
 	KeyEncoding string `protobuf:"bytes,3,opt,name=key_encoding,json=keyEncoding,proto3" json:"key_encoding,omitempty"`
-	// With order: it is still there, but not in the window any more.
+	// With order: it is still there after that change, but not in the window any more. Not said where a call
+	// resumes, catches up or has a max_rate.
 	Left          bool `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1997,7 +2008,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x1a\n" +
 	"\bencoding\x18\x04 \x01(\tR\bencoding\x12!\n" +
-	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\xfd\x02\n" +
+	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\x98\x03\n" +
 	"\x10WatchListRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x16\n" +
@@ -2014,7 +2025,8 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x04keys\x18\f \x03(\tR\x04keys\x12\x14\n" +
 	"\x05first\x18\r \x03(\tR\x05first\x12\x0e\n" +
 	"\x02by\x18\x0e \x03(\tR\x02by\x12\x10\n" +
-	"\x03sum\x18\x0f \x01(\tR\x03sum\"\xa5\x03\n" +
+	"\x03sum\x18\x0f \x01(\tR\x03sum\x12\x19\n" +
+	"\bmax_rate\x18\x10 \x01(\tR\amaxRate\"\xa5\x03\n" +
 	"\x11WatchListResponse\x12+\n" +
 	"\x05reset\x18\x01 \x01(\v2\x13.watchtide.v1.ResetH\x00R\x05reset\x12.\n" +
 	"\x06upsert\x18\x02 \x01(\v2\x14.watchtide.v1.UpsertH\x00R\x06upsert\x12.\n" +

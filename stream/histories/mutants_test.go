@@ -401,6 +401,15 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "a catch-up says that the view still has what left the window",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/log/walk.go",
+			old:  "b.addDelete(s, w.at.Entry)",
+			new:  "b.addEntry(s, w.at.Entry)",
+		}},
+	},
+	{
 		name: "what was not in a window for a moment is not sent again",
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{

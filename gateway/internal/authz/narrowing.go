@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,9 @@ const (
 	limitParameter  = "limit"
 	offsetParameter = "offset"
 	afterParameter  = "after"
+
+	// PollAfterParameter is after in a long poll, where after is a position.
+	PollAfterParameter = "window_after"
 )
 
 var (
@@ -45,7 +49,7 @@ var (
 // It must not be modified once handed over.
 type Narrowing struct {
 	params view.Params
-	of     map[string]string // by parameter: the name of the watch, if the client wrote it
+	as     map[string]string // by parameter: as the client wrote it, if not like this
 	counts *counting         // nil: resources are asked for, and not counts of them
 }
 
@@ -113,21 +117,31 @@ func Narrowable(once ...string) problem.Parameters {
 }
 
 // Windowable returns the parameters that a request for one watch may have, which may be about a
-// window. Those in once are of the request, whatever else they may mean.
-func Windowable(once ...string) problem.Parameters {
-	of := slices.DeleteFunc(slices.Clone(windowing), func(name string) bool { return slices.Contains(once, name) })
-	return Narrowable(append(once, of...)...)
+// window.
+func Windowable(once ...string) problem.Parameters { return Narrowable(append(once, windowing...)...) }
+
+// PollWindowable is Windowable for a long poll.
+func PollWindowable(once ...string) problem.Parameters {
+	return Narrowable(append(once, orderParameter, limitParameter, offsetParameter, PollAfterParameter)...)
 }
 
 // NarrowingOf reads the parameters that narrow the only watch of a request. Empty ones are
 // ignored.
 func NarrowingOf(query url.Values) Narrowing { return narrowingOf(query, narrowing) }
 
-// WindowOf is NarrowingOf for a request that may be about a window. Parameters that mean something else
-// in the request are left out.
-func WindowOf(query url.Values, without ...string) Narrowing {
-	return narrowingOf(query, slices.DeleteFunc(slices.Clone(allNarrowing), func(name string) bool { return slices.Contains(without, name) }))
+// WindowOf is NarrowingOf for a request that may be about a window.
+func WindowOf(query url.Values) Narrowing { return narrowingOf(query, allNarrowing) }
+
+// PollWindowOf is WindowOf for a long poll.
+func PollWindowOf(query url.Values) Narrowing {
+	n := narrowingOf(query, slices.Concat(narrowing, []string{orderParameter, limitParameter, offsetParameter}))
+	n.set(afterParameter, query[PollAfterParameter])
+	n.write(afterParameter, PollAfterParameter)
+	return n
 }
+
+// HasOrder reports whether a window is asked for.
+func (n Narrowing) HasOrder() bool { return n.params.Order != "" }
 
 func narrowingOf(query url.Values, parameters []string) Narrowing {
 	var n Narrowing
@@ -238,10 +252,7 @@ func narrowBy(out []Narrowing, query url.Values, parameter string, watches []str
 			return problem.BadParameter(as, "both %s and %s are given: want one of them", parameter, as)
 		}
 		out[i].set(parameter, values)
-		if out[i].of == nil {
-			out[i].of = map[string]string{}
-		}
-		out[i].of[parameter] = name
+		out[i].write(parameter, as)
 	}
 	return nil
 }
@@ -325,10 +336,15 @@ func (n Narrowing) Parameter() string {
 
 // written returns a parameter as the client wrote it.
 func (n Narrowing) written(parameter string) string {
-	if name, ok := n.of[parameter]; ok {
-		return parameter + "." + name
+	return cmp.Or(n.as[parameter], parameter)
+}
+
+// write records how the client wrote a parameter.
+func (n *Narrowing) write(parameter, as string) {
+	if n.as == nil {
+		n.as = map[string]string{}
 	}
-	return parameter
+	n.as[parameter] = as
 }
 
 // paramsFor returns the parameters of the definition for a watch.

@@ -71,6 +71,9 @@ func refusedParameter(name string, known []string) *Problem {
 	if base, _, _ := strings.Cut(name, "."); near == "" && slices.Contains(known, base) {
 		near = base
 	}
+	if _, rest, _ := strings.Cut(name, "_"); near == "" && slices.Contains(known, rest) {
+		near = rest
+	}
 	if near != "" {
 		return BadParameter(name, "unknown parameter %q: did you mean %q?", name, near)
 	}

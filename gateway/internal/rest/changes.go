@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
@@ -102,7 +103,11 @@ type changesRequest struct {
 }
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
-	return parseLongPoll(r, authz.Windowable("after", "wait"), func(q url.Values) authz.Narrowing { return authz.WindowOf(q, "after") })
+	ask, p := parseLongPoll(r, authz.PollWindowable("after", "wait"), authz.PollWindowOf)
+	if p == nil && ask.narrowing.HasOrder() && ask.after != "" && !strings.Contains(ask.after, "@") {
+		return ask, problem.BadParameter("after", "after is no position: want one as it was sent, or the next of a window in %s", authz.PollAfterParameter).OnWatch(ask.watch)
+	}
+	return ask, p
 }
 
 // parseLongPoll reads a long poll that may have some parameters, of which narrow reads what is asked for.

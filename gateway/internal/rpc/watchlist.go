@@ -44,6 +44,12 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	if err != nil {
 		return problem.BadParameter("first", "first: %v", err)
 	}
+	interval := time.Duration(0)
+	if rate := r.GetMaxRate(); rate != "" {
+		if interval, p = session.ParseMaxRate(rate); p != nil {
+			return p
+		}
+	}
 	as, refused := s.Streams.Admit(out.Context(), client, w)
 	if refused != nil {
 		return s.Streams.Refused(metrics.GRPC, refused)
@@ -51,7 +57,7 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	with := s.Streams.Authorizations.Enter(authz.IdentityOf(out.Context()), of)
 	defer s.Streams.Leave(as, with)
 	req := session.RequestOne(metrics.GRPC, w.Name(), r.GetPosition(), first...)
-	req.Until = r.GetUntilEndOfSnapshot()
+	req.Until, req.Interval = r.GetUntilEndOfSnapshot(), interval
 	parts, err := s.Streams.Open(&req, []authz.Part{of}, client)
 	if err != nil {
 		return s.Streams.NotOpened(metrics.GRPC, err)

@@ -120,8 +120,10 @@ func parseRequest(q url.Values, header http.Header, name string) (req Request, p
 	if req.Deletes = q.Has("deletes"); req.Deletes && q.Get("deletes") != "1" {
 		return req, problem.BadParameter("deletes", "deletes is %q: want 1", q.Get("deletes"))
 	}
-	if req.Interval, p = parseMaxRate(q); p != nil {
-		return req, p
+	if q.Has("max_rate") {
+		if req.Interval, p = ParseMaxRate(q.Get("max_rate")); p != nil {
+			return req, p
+		}
 	}
 	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
 		return req, p
@@ -223,24 +225,21 @@ func parseDigest(q url.Values) (digest, verify bool, p *problem.Problem) {
 	return q.Has("digest") || q.Has("resume"), q.Has("resume"), nil
 }
 
-// parseMaxRate returns the interval of a rate, as in 2/s or 10/m: the shortest one there is that is not
+// ParseMaxRate returns the interval of a rate, as in 2/s or 10/m: the shortest one there is that is not
 // shorter than asked for.
-func parseMaxRate(q url.Values) (time.Duration, *problem.Problem) {
-	if !q.Has("max_rate") {
-		return 0, nil
-	}
-	count, unit, _ := strings.Cut(q.Get("max_rate"), "/")
+func ParseMaxRate(rate string) (time.Duration, *problem.Problem) {
+	count, unit, _ := strings.Cut(rate, "/")
 	n, err := strconv.ParseUint(count, 10, 16)
 	per := map[string]time.Duration{"s": time.Second, "m": time.Minute}[unit]
 	if err != nil || n == 0 || per == 0 {
-		return 0, problem.BadParameter("max_rate", "max_rate is %.40q: want a number of times for each second or minute, such as 2/s or 10/m", q.Get("max_rate"))
+		return 0, problem.BadParameter("max_rate", "max_rate is %.40q: want a number of times for each second or minute, such as 2/s or 10/m", rate)
 	}
 	for _, interval := range log.Intervals {
 		if interval*time.Duration(n) >= per {
 			return interval, nil
 		}
 	}
-	return 0, problem.BadParameter("max_rate", "max_rate is %.40q: want at least 1/m", q.Get("max_rate"))
+	return 0, problem.BadParameter("max_rate", "max_rate is %.40q: want at least 1/m", rate)
 }
 
 // ResumeByDigest is the value of the parameter resume with which a client verifies what it has

@@ -237,7 +237,7 @@ type WatchName = string;
 interface DeleteEvent {
     key: string;
     key_encoding?: Encoding;
-    /** With `order`: it is still there, but not in the window any more. */
+    /** With `order`: it is still there after that change, but not in the window any more. Not said where a stream resumes, catches up or has a `max_rate`. */
     left?: true;
     revision: Revision;
     type: "delete";

@@ -192,7 +192,7 @@ export interface UpsertEvent {
 export interface DeleteEvent {
   key: string;
   key_encoding?: Encoding;
-  /** With `order`: it is still there, but not in the window any more. */
+  /** With `order`: it is still there after that change, but not in the window any more. Not said where a stream resumes, catches up or has a `max_rate`. */
   left?: true;
   revision: Revision;
   type: "delete";

@@ -216,7 +216,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		Uncompressed: c.Uncompressed(), AfterRush: returnMemory, Metrics: c.Metrics.Enabled, Replicas: c.Operations.Replicas,
 		ReplicasToken: string(c.Operations.ReplicasToken), ReplicasTLS: c.Operations.ReplicasTLS, Certificates: certificatesOf(c), Access: accessConfig(c),
 	}
-	gc.Views = gateway.ViewLimits{Max: c.Stream.MaxViews, MaxPerClient: c.Stream.MaxViewsPerClient, MaxBytes: c.Stream.Memory.Views, Linger: c.Stream.ViewLinger, MaxGroups: c.Stream.MaxCountGroups}
+	gc.Views = gateway.ViewLimits{Max: c.Stream.MaxViews, MaxPerClient: c.Stream.MaxViewsPerClient, MaxOrdersPerClient: c.Stream.MaxOrdersPerClient, MaxBytes: c.Stream.Memory.Views, Linger: c.Stream.ViewLinger, MaxGroups: c.Stream.MaxCountGroups}
 	gc.Hosts = hostsOf(c)
 	return gc
 }
