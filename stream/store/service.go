@@ -177,10 +177,13 @@ func notNarrowed(prefix string, r narrowing) error {
 	if f, ok := r.(interface{ GetFirst() []string }); ok {
 		narrows = narrows || len(f.GetFirst()) > 0
 	}
+	if m, ok := r.(interface{ GetMaxRate() string }); ok {
+		narrows = narrows || m.GetMaxRate() != ""
+	}
 	if !narrows {
 		return nil
 	}
-	return status.Error(codes.InvalidArgument, "the store serves whole watches, in an order of its own: want no keys, first, labels, filter, fields, order or by, and prefix only in WatchList")
+	return status.Error(codes.InvalidArgument, "the store serves whole watches, in an order of its own: want no keys, first, labels, filter, fields, order, by or max_rate, and prefix only in WatchList")
 }
 
 func unknownWatch(name string) error {

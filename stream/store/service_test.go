@@ -127,6 +127,7 @@ func TestStoreDoesNotNarrow(t *testing.T) {
 		"keys":   func() error { _, err := transcript(t, s, &pb.WatchListRequest{Keys: []string{"a/0"}}, 1); return err },
 		"first":  func() error { _, err := transcript(t, s, &pb.WatchListRequest{First: []string{"a/0"}}, 1); return err },
 		"by":     func() error { _, err := transcript(t, s, &pb.WatchListRequest{By: []string{"a"}}, 1); return err },
+		"rate":   func() error { _, err := transcript(t, s, &pb.WatchListRequest{MaxRate: "2/s"}, 1); return err },
 		"list": func() error {
 			_, err := s.ListResources(background, &pb.ListResourcesRequest{Watch: "notes", Prefix: "a/"})
 			return err

@@ -249,7 +249,7 @@ func TestSharingRefusesOtherMessages(t *testing.T) {
 
 // Every field of the messages is passed.
 func TestSharingCopiesEveryField(t *testing.T) {
-	request := &pb.WatchListRequest{Watch: "w", Position: "p", Prefix: "x", UntilEndOfSnapshot: true, Labels: "l", Filter: "f", Fields: []string{"n"}, Keys: []string{"k"}, First: []string{"i"}, Order: "o", Limit: 1, Offset: 2, After: "a", By: []string{"b"}, Sum: "s"}
+	request := &pb.WatchListRequest{Watch: "w", Position: "p", Prefix: "x", UntilEndOfSnapshot: true, Labels: "l", Filter: "f", Fields: []string{"n"}, Keys: []string{"k"}, First: []string{"i"}, Order: "o", Limit: 1, Offset: 2, After: "a", By: []string{"b"}, Sum: "s", MaxRate: "2/s"}
 	response := &pb.WatchListResponse{
 		Event:    &pb.WatchListResponse_Bookmark{Bookmark: &pb.Bookmark{Revision: 1}},
 		Position: "p",

@@ -128,7 +128,7 @@ func (sharing) Copy(out, in any) error {
 			to.UntilEndOfSnapshot = from.UntilEndOfSnapshot
 			to.Labels, to.Filter, to.Fields, to.Keys, to.First = from.Labels, from.Filter, from.Fields, from.Keys, from.First
 			to.Order, to.Limit, to.Offset, to.After = from.Order, from.Limit, from.Offset, from.After
-			to.By, to.Sum = from.By, from.Sum
+			to.By, to.Sum, to.MaxRate = from.By, from.Sum, from.MaxRate
 			return nil
 		}
 	case *pb.WatchListResponse:
