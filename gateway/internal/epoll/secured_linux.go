@@ -22,11 +22,8 @@ const (
 	// recordBytes is how much is encrypted at once: the most that a record of TLS has. A
 	// connection that takes no more holds as much until it does.
 	recordBytes = 16 << 10
-	// heardAtMost is how many bytes a client may send after its request, as they are on the network: a record costs
-	// time, however little is in it. The client has nothing to say but what TLS itself requires. A byte of what that makes the
-	// gateway say counts as answerCost.
-	heardAtMost = 256 << 10
-	answerCost  = 16
+	// answerCost is what a byte of HeardAtMost counts that the gateway has to say.
+	answerCost = 16
 	// heardAtOnce is how many of them are read before others have their turn.
 	heardAtOnce = 4 << 10
 )
@@ -232,7 +229,7 @@ func (p *epoll) hear(h Handle, c *secured) bool {
 	p.sealed = p.sealed[:0]
 	c.quota, c.more = heardAtOnce, false
 	var b [heardAtOnce]byte
-	for c.heard <= heardAtMost {
+	for c.heard <= HeardAtMost {
 		_, err := c.conn.Read(b[:])
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -255,7 +252,7 @@ func (p *epoll) answer(h Handle, c *secured) bool {
 	c.heard += answerCost * len(p.sealed)
 	c.rest = append(append([]byte(nil), c.rest...), p.sealed...)
 	_, err := p.flushSecured(h, c)
-	return c.heard <= heardAtMost && (err == nil || errors.Is(err, ErrBlocked))
+	return c.heard <= HeardAtMost && (err == nil || errors.Is(err, ErrBlocked))
 }
 
 // sayLast sends the alert that ends the writing (RFC 8446, section 6.1), if the connection takes it.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest/keyupdate"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
@@ -28,11 +29,32 @@ type rig struct {
 	client  *tls.Conn
 	tcp     *net.TCPConn  // of the client
 	full    chan struct{} // closed when a write was blocked for the first time
+	blocked func()        // called when a write is blocked; nil: nothing is
 }
 
 const rigKey = 7
 
 func newRig(t *testing.T, version uint16) *rig {
+	t.Helper()
+	return newRigOf(t, version, func(c net.Conn, config *tls.Config) (*tls.Conn, error) {
+		client := tls.Client(c, config)
+		return client, client.Handshake()
+	})
+}
+
+// newUpdatingRig returns one whose client can update its keys.
+func newUpdatingRig(t *testing.T) (r *rig, client *keyupdate.Client) {
+	t.Helper()
+	r = newRigOf(t, tls.VersionTLS13, func(c net.Conn, config *tls.Config) (_ *tls.Conn, err error) {
+		if client, err = keyupdate.New(c, config); err != nil {
+			return nil, err
+		}
+		return client.Conn, nil
+	})
+	return r, client
+}
+
+func newRigOf(t *testing.T, version uint16, handshake func(net.Conn, *tls.Config) (*tls.Conn, error)) *rig {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -57,10 +79,14 @@ func newRig(t *testing.T, version uint16) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, sockets: SystemSockets(nil), client: tls.Client(far, &tls.Config{InsecureSkipVerify: true, MaxVersion: version}), tcp: far.(*net.TCPConn), full: make(chan struct{})}
+	r := &rig{t: t, sockets: SystemSockets(nil), tcp: far.(*net.TCPConn), full: make(chan struct{})}
 	server := tls.Server(near, config)
 	done := make(chan error, 1)
-	go func() { done <- r.client.Handshake() }()
+	go func() {
+		var err error
+		r.client, err = handshake(far, &tls.Config{InsecureSkipVerify: true, MaxVersion: version})
+		done <- err
+	}()
 	if err := errors.Join(server.Handshake(), <-done); err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +135,9 @@ func (r *rig) block() {
 	case <-r.full:
 	default:
 		close(r.full)
+	}
+	if r.blocked != nil {
+		r.blocked()
 	}
 	if err := r.p.Await(r.h, rigKey, true); err != nil {
 		r.t.Fatal(err)
@@ -275,11 +304,11 @@ func TestSecuredHears(t *testing.T) {
 			r.await(func(n Notice) bool { return n.Ended })
 		}
 		r = newRig(t, version)
-		go func() { _, _ = r.client.Write(make([]byte, 2*heardAtMost)) }() // it is cut off
+		go func() { _, _ = r.client.Write(make([]byte, 2*HeardAtMost)) }() // it is cut off
 		turns := 1
 		for ; hear(); turns++ {
 		}
-		if turns < 3 || turns > heardAtMost/heardAtOnce+20 {
+		if turns < 3 || turns > HeardAtMost/heardAtOnce+20 {
 			t.Errorf("%s: a client that sends without an end was cut off after %d turns", tls.VersionName(version), turns)
 		}
 	}
@@ -293,7 +322,7 @@ func TestSecuredSmallRecords(t *testing.T) {
 		sent := make(chan int)
 		go func() {
 			n := 0
-			for ; n < heardAtMost; n++ {
+			for ; n < HeardAtMost; n++ {
 				if _, err := r.client.Write([]byte{0}); err != nil {
 					break
 				}
@@ -306,8 +335,112 @@ func TestSecuredSmallRecords(t *testing.T) {
 			open = r.p.Discard(r.h)
 		}
 		r.client.NetConn().Close()
-		if n := <-sent; n == heardAtMost || turns < heardAtMost/heardAtOnce {
+		if n := <-sent; n == HeardAtMost || turns < HeardAtMost/heardAtOnce {
 			t.Errorf("%s: the gateway has read %d records in %d turns", tls.VersionName(version), n, turns)
+		}
+	}
+}
+
+// TestSecuredUpdatesOfKeys: a client may update its keys at any time, also while a record waits for it to be read, and ask the
+// gateway for the same: what it is sent stays what was written, and so does the end of each side.
+func TestSecuredUpdatesOfKeys(t *testing.T) {
+	r, client := newUpdatingRig(t)
+	if err := r.tcp.SetReadBuffer(32 << 10); err != nil {
+		t.Fatal(err)
+	}
+	updates, asked, waiting := 0, 0, 0
+	update := func() {
+		r.t.Helper()
+		requested := updates%4 != 3
+		err := client.AddUpdate(requested)
+		if updates++; requested {
+			asked++
+		}
+		if updates%2 == 0 {
+			client.Add([]byte("x"))
+		}
+		if err := errors.Join(err, client.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		r.await(func(n Notice) bool { return n.Readable })
+		if !r.p.Discard(r.h) {
+			t.Fatal("a client that updates its keys has ended")
+		}
+	}
+	const parts, size = 20, 100_000
+	want := make([]byte, parts*size)
+	for i := range want {
+		want[i] = byte(mathrand.Uint32())
+	}
+	got := make(chan []byte, 1)
+	go func() {
+		<-r.full
+		all, err := io.ReadAll(r.client)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- all
+	}()
+	r.blocked = func() {
+		if waiting++; waiting <= 40 {
+			update()
+		}
+	}
+	for i := range parts {
+		update()
+		r.write(want[i*size : (i+1)*size])
+	}
+	if err := client.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	r.await(func(n Notice) bool { return n.Readable })
+	if !r.p.Discard(r.h) {
+		t.Fatal("a client that ends its side may not read")
+	}
+	r.await(func(n Notice) bool { return n.Ended })
+	if err := r.p.Finish(r.h, rigKey); err != nil {
+		t.Fatal(err)
+	}
+	if all := <-got; !bytes.Equal(all, want) {
+		t.Errorf("the client got %d bytes, which are not the %d that were written", len(all), len(want))
+	}
+	if n := client.Answers(); n != asked || waiting == 0 {
+		t.Errorf("%d updates of keys were answered, want %d, and %d times the client had to read first", n, asked, waiting)
+	}
+}
+
+// TestSecuredFloodOfUpdates: updates of keys end the connection at some point, also with data between: sooner if the gateway
+// has to answer them, also if the client does not read the answers.
+func TestSecuredFloodOfUpdates(t *testing.T) {
+	for _, flood := range []struct {
+		what                   string
+		data, requested, reads bool
+		atLeast, atMost        int
+	}{
+		{what: "without data", requested: true, reads: true, atLeast: 1, atMost: 16},
+		{what: "with data between, answered", data: true, requested: true, reads: true, atLeast: 300, atMost: 600},
+		{what: "with data between, answers not read", data: true, requested: true, atLeast: 300, atMost: 600},
+		{what: "with data between, not answered", data: true, reads: true, atLeast: 3000, atMost: 6000},
+	} {
+		r, client := newUpdatingRig(t)
+		if flood.reads {
+			go func() { _, _ = io.Copy(io.Discard, r.tcp) }() // ends with the connection; crypto/tls would not take so many answers
+		}
+		heard, open := 0, true
+		for open && heard <= 2*flood.atMost {
+			if flood.data {
+				client.Add([]byte("x"))
+			}
+			if err := errors.Join(client.AddUpdate(flood.requested), client.Flush()); err != nil {
+				t.Fatal(err)
+			}
+			r.await(func(n Notice) bool { return n.Readable })
+			if open = r.p.Discard(r.h); open {
+				heard++
+			}
+		}
+		if open || heard < flood.atLeast || heard > flood.atMost {
+			t.Errorf("updates of keys %s: %d were heard, and the connection is open: %t", flood.what, heard, open)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 //
 // Owned by that goroutine.
 type hijackedStream struct {
-	// Static after construction, except ended.
+	// Static after construction, except ended and heard.
 	of     *Hijacked
 	conn   net.Conn // to write to
 	bottom net.Conn // of conn
@@ -30,6 +30,7 @@ type hijackedStream struct {
 	far    *epoll.FarSide
 
 	ended bool // the client was seen to have ended its side
+	heard int  // bytes that the client has sent over TLS, after what came with its request
 }
 
 // Hijacked is the set of all hijacked streams.
@@ -138,7 +139,7 @@ func (s *hijackedStream) run(p *Pump) {
 	if c := netconn.Of(s.conn); c != nil {
 		c.Overdue = p.isOverdue
 		if s.far.Reads {
-			c.ReadNow = func(b []byte) (int, error) { return s.of.hangupWatcher.Read(s.bottom, b) }
+			c.ReadNow = s.readNow
 			s.far.Heard() // what came with the request, as far as net/http read it
 		}
 	}
@@ -176,13 +177,20 @@ func (s *hijackedStream) listen(p *Pump) bool {
 	return true
 }
 
+// readNow is what crypto/tls reads from.
+func (s *hijackedStream) readNow(b []byte) (int, error) {
+	n, err := s.of.hangupWatcher.Read(s.bottom, b)
+	s.heard += n
+	return n, err
+}
+
 // read reads and drops what a TLS client has sent, and answers what TLS itself
-// requires. It returns false if the client disconnected. Ending one side alone is
-// part of TLS 1.3 (RFC 8446, section 6.1); before that, it ended both.
+// requires. It returns false if the client disconnected, or says too much. Ending one
+// side alone is part of TLS 1.3 (RFC 8446, section 6.1); before that, it ended both.
 func (s *hijackedStream) read() bool {
 	buffer := wire.BorrowBuffer()
 	defer wire.ReturnBuffer(buffer)
-	for got := 0; got < listenAtOnce; {
+	for got := 0; got < listenAtOnce && s.heard <= epoll.HeardAtMost; {
 		n, err := s.conn.Read((*buffer)[:cap(*buffer)])
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -196,7 +204,7 @@ func (s *hijackedStream) read() bool {
 		got += n
 	}
 	s.far.Heard() // there may be more
-	return true
+	return s.heard <= epoll.HeardAtMost
 }
 
 // linger lets the client read the rest of a stream that has ended: a connection that

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest/keyupdate"
+)
+
+// updatingStream opens a stream whose client can update its keys, and reads up to the end of its snapshot.
+func updatingStream(t *testing.T, address string, roots *x509.CertPool) (*handStream, *keyupdate.Client) {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	client, err := keyupdate.New(c, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &handStream{Conn: client, tcp: c.(*net.TCPConn), r: bufio.NewReader(client)}
+	if _, err := io.WriteString(client, rawGet("/v1/events?watch=a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.until("end_of_snapshot"); err != nil {
+		t.Fatal(err)
+	}
+	return s, client
+}
+
+// onTakenTLS runs a test over TLS, with both pumps.
+func onTakenTLS(t *testing.T, c Config, test func(*testing.T, *realGateway, *x509.CertPool)) {
+	secure, roots := certificate(t)
+	for _, pump := range []Pump{PumpShards, PumpGoroutines} {
+		c.Pump = pump
+		t.Run(string(pump), func(t *testing.T) { test(t, newRealGateway(t, c, secure), roots) })
+	}
+}
+
+// TestUpdatesOfKeys: a client updates its keys while it follows, asks the gateway for the same, and ends its side.
+func TestUpdatesOfKeys(t *testing.T) {
+	onTakenTLS(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+		s, client := updatingStream(t, r.address, roots)
+		revision := uint64(1)
+		news := func() {
+			t.Helper()
+			revision++
+			text := fmt.Sprintf(`"news %d"`, revision)
+			r.write("k", revision, text)
+			if err := s.until(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 10 {
+			if err := client.Update(i%2 == 0); err != nil {
+				t.Fatal(err)
+			}
+			news()
+		}
+		if err := client.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.until(": heartbeat"); err != nil { // answers the end, and comes after the answers to the updates
+			t.Fatal(err)
+		}
+		if n := client.Answers(); n != 5 {
+			t.Errorf("%d updates of keys were answered, want 5", n)
+		}
+		news()
+		r.registry.Remove("a")
+		if rest, err := io.ReadAll(s.r); err != nil || !strings.Contains(string(rest), "watch_removed") {
+			t.Errorf("%q, %v", rest, err)
+		}
+	})
+}
+
+// TestAttackUpdatesOfKeys: a client that updates its keys without an end loses its stream, whether the gateway has to answer
+// or not; another one follows.
+func TestAttackUpdatesOfKeys(t *testing.T) {
+	onTakenTLS(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+		other := dialStream(t, r.address, roots, "")
+		for _, requested := range []bool{true, false} {
+			s, client := updatingStream(t, r.address, roots)
+			go func() { _, _ = io.Copy(io.Discard, s.tcp) }() // ends with the connection
+			sent, most := 0, 100_000
+			for sent < most {
+				for range 100 {
+					client.Add([]byte("x")) // crypto/tls takes 16 updates without data
+					if err := client.AddUpdate(requested); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if client.Flush() != nil {
+					break
+				}
+				sent += 100
+			}
+			if sent == most {
+				t.Errorf("a client updates its keys %d times (answered: %t), and goes on", sent, requested)
+			}
+			s.Close()
+			r.waitFor(t, 1)
+		}
+		r.write("k", 2, `"news"`)
+		if err := other.until(`"news"`); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
