@@ -125,6 +125,13 @@ func (f *framed) hasEnded(stream uint32) (bool, http2.ErrCode) {
 	return ended, code
 }
 
+// received returns how many bytes of data have come.
+func (f *framed) received() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.data
+}
+
 // isClosed reports whether the server closed the connection.
 func (f *framed) isClosed() bool {
 	f.mu.Lock()
