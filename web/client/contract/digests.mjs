@@ -161,33 +161,36 @@ test('a client verifies, and resumes by digest, in Chromium', { skip: missing, t
     assert.deepEqual([seen.resets, seen.repaired.at(-1)], [[], 2]);
   });
 
-  await t.test('410: it comes back for another state; and after an answer that is cut off in the middle with its old position', async () => {
-    let troubles = 0;
-    stage.trouble = (request, response) => {
-      if (!request.url.startsWith(digestPath) || troubles > 0) return false;
-      troubles++;
-      response
-        .writeHead(410, { 'Content-Type': 'application/problem+json' })
-        .end('{"type":"about:blank","title":"Gone","status":410,"detail":"gone"}');
-      return true;
-    };
-    await stage.restart({ 'note-9': 'once more' });
-    assert.deepEqual((await stage.shows(rows)).resets, []);
-    const cut = stage.front.asked('GET', '/v1/events').map(({ position }) => position);
-    assert.match(`${cut.slice(0, 2)}`, /^notes@(?!none)[^,]+,notes@none-0$/);
-    troubles = 0;
-    stage.trouble = (request, response) => {
-      if (!request.url.includes('/keys?') || troubles > 0) return false;
-      troubles++;
-      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '5000' });
-      response.write('{"keys":[');
-      setTimeout(() => response.destroy(), 50);
-      return true;
-    };
-    await stage.restart({ 'note-10': 'and again' });
-    assert.deepEqual([(await stage.shows(rows)).resets, troubles], [[], 1]);
-    stage.trouble = undefined;
-  });
+  await t.test(
+    '410: it comes back for another state; and after an answer that is cut off in the middle with its old position',
+    async () => {
+      let troubles = 0;
+      stage.trouble = (request, response) => {
+        if (!request.url.startsWith(digestPath) || troubles > 0) return false;
+        troubles++;
+        response
+          .writeHead(410, { 'Content-Type': 'application/problem+json' })
+          .end('{"type":"about:blank","title":"Gone","status":410,"detail":"gone"}');
+        return true;
+      };
+      await stage.restart({ 'note-9': 'once more' });
+      assert.deepEqual((await stage.shows(rows)).resets, []);
+      const cut = stage.front.asked('GET', '/v1/events').map(({ position }) => position);
+      assert.match(`${cut.slice(0, 2)}`, /^notes@(?!none)[^,]+,notes@none-0$/);
+      troubles = 0;
+      stage.trouble = (request, response) => {
+        if (!request.url.includes('/keys?') || troubles > 0) return false;
+        troubles++;
+        response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '5000' });
+        response.write('{"keys":[');
+        setTimeout(() => response.destroy(), 50);
+        return true;
+      };
+      await stage.restart({ 'note-10': 'and again' });
+      assert.deepEqual([(await stage.shows(rows)).resets, troubles], [[], 1]);
+      stage.trouble = undefined;
+    },
+  );
 
   await t.test('an older gateway is asked again without digests', async () => {
     const asked = [];
