@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -11,9 +12,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/internal/view"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestViewOfKeys: all doors have exactly the keys that were asked for.
@@ -55,6 +58,78 @@ func TestViewOfKeys(t *testing.T) {
 			t.Errorf("of which watch: %+v", p)
 		}
 	})
+}
+
+// TestListOfKeys: a list of keys is answered without a view, with the bytes that a view has: smaller pages and
+// streams come from one.
+func TestListOfKeys(t *testing.T) {
+	for name, rule := range map[string]access.Rule{
+		"everything":  {Read: "true"},
+		"some rows":   {Read: `value.team == "red"`},
+		"some fields": {Read: "true", Fields: []string{"team"}},
+		"no field":    {Read: "true", Fields: []string{"none"}},
+		"both":        {Read: `value.team == "red"`, Except: []string{"n"}},
+		"other keys":  {Read: `key.startsWith("x")`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v, g := gatewaytest.NewViews(t), newGuard(t)
+				g.static("ci", "staff")
+				r := newRig(t, Config{Access: g.accessBy(map[string]access.Rule{"orders": rule}), engine: v}, "orders")
+				r.Prime("orders", 3,
+					gatewaytest.Resource("b/3", 2, `{"n":3,"team":"red","secret":1}`), gatewaytest.Resource("a/1", 2, `{"n":1,"team":"red","secret":1}`),
+					gatewaytest.Resource("a/2", 3, `{"n":2,"team":"blue","secret":1}`), gatewaytest.Resource("c/4", 3, `{"n":4,"team":"red","secret":1}`))
+				for step := range 3 {
+					const list = "/v1/watches/orders/resources?keys=b/3,none,a/2,a/1"
+					x := r.get(list, g.as("ci"))
+					got, tag := x.Text(), x.Header.Get("ETag")
+					if x.StatusCode != 200 || len(v.Clients()) > 0 || step == 0 && v.Stats().Views > 0 {
+						t.Fatalf("%s with %d views: %s", x.Status, v.Stats().Views, got)
+					}
+					if again := r.get(list, g.as("ci"), "If-None-Match: "+tag); again.StatusCode != 304 || again.Header.Get("ETag") != tag || len(v.Clients()) > 0 {
+						t.Errorf("known: %s", again.Status)
+					}
+					if again := r.get(list, g.as("ci"), `If-None-Match: W/"e-1.1"`); again.StatusCode != 200 || again.Text() != got {
+						t.Errorf("something else is known: %s", again.Status)
+					}
+					first, rest, _ := strings.Cut(got, `"resources":[`)
+					pages := ""
+					for token := ""; ; {
+						page := r.get(list+"&page_size=1&page_token="+token, g.as("ci"))
+						text := page.Text()
+						head, one, _ := strings.Cut(text, `"resources":[`)
+						if token == "" && page.Header.Get("ETag") != tag || head != first {
+							t.Fatalf("of a view: %s %s\nof keys: %s %s", page.Header.Get("ETag"), text, tag, got)
+						}
+						one, token, _ = strings.Cut(one, `],"next_page_token":"`)
+						if pages += one; token == `"}` || token == "\"}\n" {
+							break
+						}
+						pages, token = pages+",", strings.TrimRight(token, "\"}\n")
+					}
+					if of, _, _ := strings.Cut(rest, `],"next_page_token":""`); of != pages {
+						t.Errorf("of a view: %s\nof keys: %s", pages, of)
+					}
+					if strings.Contains(got, `"secret"`) != (len(rule.Fields) == 0) && pages != "" {
+						t.Errorf("what is hidden: %s", got)
+					}
+					events := r.get("/v1/watches/orders/events?until=end_of_snapshot&keys=b/3,none,a/2,a/1", g.as("ci"))
+					synctest.Wait()
+					followed := events.Take()
+					if len(v.Clients()) == 0 || !slices.Equal(slices.Sorted(slices.Values(upserts(followed))), slices.Sorted(slices.Values(upserts(got)))) || !strings.Contains(got, `"position":"`+lastID(t, followed)+`"`) {
+						t.Errorf("a stream: %s\nof keys: %s", followed, got)
+					}
+					switch step {
+					case 0: // it leaves the rows that may be seen, and something else comes
+						r.Commit("orders", 5, gatewaytest.Resource("a/1", 5, `{"n":9,"team":"blue","secret":2}`), gatewaytest.Resource("x", 5, "1"))
+					case 1:
+						r.Do("orders", func(sink stream.Sink) error { return errors.Join(sink.Delete("b/3", 6), sink.Commit(6)) })
+					}
+					synctest.Wait()
+				}
+			})
+		})
+	}
 }
 
 // TestFirst: what is asked for comes before the rest, of each watch of a stream.

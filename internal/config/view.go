@@ -205,22 +205,50 @@ func (d *decoder) views(c *Config) {
 	}
 }
 
-// Limited returns the first of a watch and the watches that it is a view of of which rules let somebody see
-// only a part, or nothing.
-func (c *Config) Limited(name string) (of string, limited bool) {
-	for range c.Watches { // a circle was reported
-		at := slices.IndexFunc(c.Watches, func(w Watch) bool { return w.Name == name })
-		if at < 0 {
-			return "", false
+// Unseen returns the roles that read a count or a window of the configuration, and that no rule lets read all of
+// what it is made of; of are the entries whose rules could, that of view_of first. The watch of a template is
+// one of its watches.
+func (c *Config) Unseen(w Watch) (roles, of []string) {
+	var rules []Rule // that show all of one of these entries
+	for on := w.ViewOf; on != "" && len(of) <= len(c.Watches)+len(c.Templates); {
+		entry, one, ok := c.entry(on)
+		if !ok {
+			break // which was reported
 		}
-		w := &c.Watches[at]
-		part := func(r Rule) bool { return r.Read != "true" || len(r.Fields) > 0 || len(r.Except) > 0 }
-		if w.Allow.Kubernetes || slices.ContainsFunc(w.Allow.Rules, part) {
-			return name, true
+		of, on = append(of, entry), one.ViewOf
+		for _, r := range one.Allow.Rules {
+			if r.Read == "true" && len(r.Fields)+len(r.Except) == 0 {
+				rules = append(rules, r)
+			}
 		}
-		name = w.ViewOf
 	}
-	return "", false
+	for _, reader := range w.Allow.Rules {
+		seen := func(r Rule) bool { return r.Role == reader.Role || c.isEverybody(r.Role) }
+		if reader.Read != "" && !slices.Contains(roles, reader.Role) && !slices.ContainsFunc(rules, seen) {
+			roles = append(roles, reader.Role)
+		}
+	}
+	return roles, of
+}
+
+// entry returns the entry of "watches" that has the watch with a name, and the watch.
+func (c *Config) entry(name string) (entry string, w Watch, ok bool) {
+	for _, w := range c.Watches {
+		if w.Name == name {
+			return name, w, true
+		}
+	}
+	for _, t := range c.Templates {
+		if w, ok := t.fill(name); ok {
+			return t.Name, w, true
+		}
+	}
+	return "", Watch{}, false
+}
+
+// isEverybody reports whether all principals hold a role.
+func (c *Config) isEverybody(role string) bool {
+	return slices.ContainsFunc(c.Roles, func(r Role) bool { return r.Name == role && strings.TrimSpace(r.When) == "true" })
 }
 
 // checkLabelsAt reports a place of labels that is no path.

@@ -3,6 +3,7 @@ package log
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/watchtide/watchtide/internal/log/internal/listing"
 	"github.com/watchtide/watchtide/internal/storage"
@@ -53,6 +54,25 @@ func (l *Log) Page(token string, size int) (Page, error) {
 		l.listings.Keep(l.pins, v, t.AsOf)
 	}
 	return p, nil
+}
+
+// PageOf returns the page with all resources of a part of the state s: those that were looked up, in any order.
+// The part has an epoch of its own. false: they may not fit into a page of up to size resources, or their position
+// is one of this replica only.
+func (s Snapshot) PageOf(resources []stream.Resource, epoch string, size int) (Page, bool) {
+	at := s.Position()
+	bytes, newest := 0, uint64(0)
+	for _, r := range resources {
+		bytes, newest = bytes+len(r.Key)+len(r.Value), max(newest, r.Revision)
+	}
+	if len(resources) > size || bytes > listing.PageBytes || at.Run != 0 || at.DeletesBehind != 0 {
+		return Page{}, false
+	}
+	slices.SortFunc(resources, func(a, b stream.Resource) int {
+		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Key, b.Key))
+	})
+	at.Epoch = epoch
+	return Page{Position: at, Revision: at.AsOf, Count: len(resources), Resources: resources, Tag: listing.TagOf(epoch, newest, len(resources))}, true
 }
 
 // listing returns where a page begins, and the version and seq at which to read it:

@@ -229,6 +229,18 @@ var windowMutants = []mutant{
 		"\t\t\tw.read(&t.tree, t.revision)\n\t\t\tt.extent.known = false\n",
 		"\t\t\tw.read(&t.tree, t.revision)\n",
 	},
+	{
+		"a reader comes back to a window under other rules",
+		"internal/view/definition.go",
+		"\td.appendGrants(part, count)\n\treturn out",
+		"\tif len(d.order) == 0 {\n\t\td.appendGrants(part, count)\n\t}\n\treturn out",
+	},
+	{
+		"numbers are compared by as many digits as a float has",
+		"internal/order/sortkey.go",
+		"for i := 0; i < d.N; i += 2 {",
+		"for i := 0; i < min(d.N, 14); i += 2 {",
+	},
 }
 
 // stalls are faults with which readers of a view wait for what is made for others.

@@ -18,7 +18,7 @@ import (
 )
 
 // windowValues are values in ascending order. The last one is absent.
-var windowValues = []string{"null", "false", "true", "-1e99", "-1", "0", "1", "1.5", "10", `"a"`, `"b"`, "[]", ""}
+var windowValues = []string{"null", "false", "true", "-1e99", "-9007199254740993", "-9007199254740992", "-1", "0", "1", "1.5", "10", "9007199254740992", "9007199254740993", `"a"`, `"b"`, "[]", ""}
 
 // windowRow is a resource of the model of a window.
 type windowRow struct {
@@ -56,7 +56,14 @@ var windowCases = []windowCase{
 	{params: view.Params{Order: "-m", Filter: `value.team == "red"`}, selects: func(r windowRow) bool { return r.red }, compare: func(a, b windowRow) int { return rank(a.m, b.m, true) }},
 	{params: view.Params{Order: "m,n", Fields: []string{"n"}}, selects: everything, compare: func(a, b windowRow) int { return rank(a.n, b.n, false) }},
 	{params: view.Params{Order: "n", Filter: `value.exists(k, k == "team" && value[k] == "red")`}, selects: func(r windowRow) bool { return r.red }, compare: func(a, b windowRow) int { return rank(a.n, b.n, false) }},
+	windowRules[0],
+}
+
+// windowRules are windows of the same order under rules that replace one another.
+var windowRules = []windowCase{
 	{params: view.Params{Order: "-n", Grants: []view.Grant{{Filter: `value.team == "red"`, Fields: []string{"n"}}}}, selects: func(r windowRow) bool { return r.red }, compare: func(a, b windowRow) int { return rank(a.n, b.n, true) }},
+	{params: view.Params{Order: "-n", Grants: []view.Grant{{Filter: `value.team == "red"`, Fields: []string{"m"}}}}, selects: func(r windowRow) bool { return r.red }, compare: func(a, b windowRow) int { return 0 }},
+	{params: view.Params{Order: "-n", Grants: []view.Grant{{Filter: `value.team == "blue"`}}}, selects: func(r windowRow) bool { return !r.red }, compare: func(a, b windowRow) int { return rank(a.n, b.n, true) }},
 }
 
 // windowState is a state of the upstream.
@@ -227,6 +234,8 @@ func (w *windowWorld) run(steps int) {
 			r.connect(f)
 		case n < 17 && w.moves:
 			r.move()
+		case n == 17 && r.target.params.Grants != nil:
+			r.reform(f)
 		default:
 			r.read(1 + w.random.IntN(4))
 		}
@@ -255,6 +264,18 @@ func (r *windowReader) connect(f *fixture) {
 	if r.sub = subscribe(r.world.t, w, r.position); r.position != nil {
 		r.whole = false
 	}
+}
+
+// reform changes the rules under which the reader follows its window. It comes back with the position that it had.
+func (r *windowReader) reform(f *fixture) {
+	c := windowRules[r.world.random.IntN(len(windowRules))]
+	c.limit, c.offset = r.target.limit, r.target.offset
+	c.params.Limit, c.params.Offset = fmt.Sprint(c.limit), fmt.Sprint(c.offset)
+	if r.target.after != nil {
+		c.begin(r.world.t, r.world.row(r.target.after.key))
+	}
+	r.target, r.definition = c, definition(r.world.t, c.params)
+	r.connect(f)
 }
 
 // read reads some flushes.

@@ -300,6 +300,13 @@ func (n *Narrowing) set(parameter string, values []string) {
 // isEmpty reports whether nothing narrows.
 func (n Narrowing) isEmpty() bool { return n.params.Prefix == "" && n.beyondPrefix() == "" }
 
+// onlyKeys reports whether resources with some keys are asked for, whatever else they are.
+func (n Narrowing) onlyKeys() bool {
+	beyond := n
+	beyond.params.Keys = nil
+	return len(n.params.Keys) > 0 && n.counts == nil && beyond.isEmpty()
+}
+
 // beyondPrefix returns a parameter other than prefix that narrows; "": there is none.
 func (n Narrowing) beyondPrefix() string {
 	switch p := n.params; {

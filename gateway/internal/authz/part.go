@@ -6,8 +6,10 @@ import (
 
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -95,6 +97,36 @@ func (p Part) Open(r views.Request) (*watch.Watch, error) {
 
 // Prime waits until the watch is primed; see [Lookup.Prime].
 func (p Part) Prime(ctx context.Context) *problem.Problem { return p.lookup.Prime(ctx, p.watch) }
+
+// ByKeys reports whether the part is the resources with some keys, of all that its principal may read.
+func (p Part) ByKeys() bool { return p.narrowing.onlyKeys() }
+
+// Page looks up the resources of a part that is one by keys, and returns them as Page of a view has them. It needs no
+// view of the watch. false: only a view has that page. Work whose time depends on the size of values is done within evaluate.
+func (p Part) Page(size int, evaluate func(work func()) error) (page log.Page, ok bool, err error) {
+	s := p.watch.Snapshot()
+	if !s.Primed() { // an on-demand watch that has just stopped
+		return page, false, p.lookup.NotPrimed(p.watch)
+	}
+	var found []stream.Resource
+	for _, key := range p.definition.Keys() {
+		r, ok := s.Get(key)
+		if ok && p.definition.Restricts() {
+			err = evaluate(func() {
+				shown, matches, failed := show(r, p.definition)
+				r, ok = shown.Resource, matches && failed == nil // as in a view
+			})
+		}
+		if err != nil {
+			return page, false, err
+		}
+		if ok {
+			found = append(found, r)
+		}
+	}
+	page, ok = s.PageOf(found, p.definition.Epoch(s.Epoch()), size)
+	return page, ok, nil
+}
 
 // Get returns a resource as the part has it, or false if the part does not have it. It needs no
 // view of the watch. Work whose time depends on the size of the value is done within evaluate.

@@ -277,6 +277,18 @@ func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of authz.Part, s
 	if len(known) == 0 {
 		return false
 	}
+	if of.ByKeys() {
+		ctx, answer := a.Answers.Attach(r.Context(), a.payer(r))
+		defer answer.Release()
+		page, ok, err := a.Service.PageByKeys(ctx, of, size)
+		if err != nil {
+			problem.WriteForPath(w, r, problem.Of(err))
+			return true
+		}
+		if ok {
+			return notModified(w, r, known, listTag(page.Tag))
+		}
+	}
 	part, err := of.Open(views.Request{Client: a.Proxies.ClientOfRequest(r).String()})
 	if err != nil {
 		return false
@@ -289,7 +301,11 @@ func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of authz.Part, s
 	if !v.Primed() || !v.FitsPage(size) && strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
 	}
-	tag := listTag(v.Tag())
+	return notModified(w, r, known, listTag(v.Tag()))
+}
+
+// notModified answers 304 if the caller knows the tag of what it asks for.
+func notModified(w http.ResponseWriter, r *http.Request, known []string, tag string) bool {
 	if !tagMatches(known, tag) {
 		return false
 	}

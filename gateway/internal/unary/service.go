@@ -107,6 +107,16 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if p != nil {
 		return nil, p
 	}
+	if r.GetPageToken() == "" && part.ByKeys() {
+		page, ok, err := s.PageByKeys(ctx, part, size)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok:
+			setTag(ctx, page.Tag)
+			return pageMessage(part.Name(), page), nil
+		}
+	}
 	w, err := s.Open(ctx, part)
 	switch {
 	case err != nil:
@@ -128,6 +138,22 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	}
 	setTag(ctx, page.Tag)
 	return pageMessage(w.Name(), page), nil
+}
+
+// PageByKeys returns the page of a part that is one by keys; false: it takes a view.
+func (s *Service) PageByKeys(ctx context.Context, part authz.Part, size int) (page log.Page, ok bool, err error) {
+	if p := part.Prime(ctx); p != nil {
+		return page, false, p
+	}
+	answer := limits.AnswerOf(ctx)
+	err = answer.Read(ctx, resourceBytes*int64(len(part.Definition().Keys())), func() (n int64, err error) {
+		page, ok, err = part.Page(size, func(work func()) error { return answer.Scan(ctx, work) })
+		return bytesOfPage(page), err
+	})
+	if err != nil {
+		return page, false, problem.Of(err).OnWatch(part.Name())
+	}
+	return page, ok, nil
 }
 
 // Open returns the watch or the view that is a part of a watch, once it is primed.

@@ -117,24 +117,36 @@ watches:
 
 // TestConfigCheckWarnsOfCounts: of those, and of windows, that tell more than some may see of what is counted or sorted.
 func TestConfigCheckWarnsOfCounts(t *testing.T) {
-	for rule, want := range map[string]string{
-		`{ role: all, read: "true" }`:              "",
-		`{ role: all, read: 'value.n == 1' }`:      "warning: watches.states: all of red is counted, of which rules of notes let some see only a part\nwarning: watches.top: all of red is sorted, of which rules of notes let some see only a part\n",
-		`{ role: all, read: "true", fields: [n] }`: "warning: watches.states: all of red is counted",
+	const (
+		counted = "warning: watches.states: all of red is counted, and no rule of red or notes lets the role all read all of it\n"
+		sorted  = "warning: watches.top: all of red is sorted, and no rule of red or notes lets the role all read all of it\n"
+		ofTeams = "warning: watches.states-{team}: all of notes-{team} is counted, and no rule of notes-{team} lets the role staff read all of it\n"
+	)
+	for _, c := range []struct{ name, notes, red, teams, want string }{
+		{"all of it", `{ role: all, read: "true" }`, "", `{ role: staff, read: "true" }`, ""},
+		{"a part", `{ role: all, read: 'value.n == 1' }`, "", `{ role: staff, read: 'value.n == 1' }`, counted + sorted + ofTeams},
+		{"some fields", `{ role: all, read: "true", fields: [n] }`, "", `{ role: all, read: "true", except: [n] }`, counted + sorted + ofTeams},
+		{"all of the view", `{ role: all, read: 'value.n == 1' }`, `{ role: all, read: "true" }`, `{ role: all, read: "true" }`, ""},
+		{"two rules", `{ role: all, read: 'value.n == 1' }, { role: all, read: "true" }`, "", `{ role: staff, read: 'value.n == 1' }, { role: all, read: "true" }`, ""},
+		{"nothing", "", "", "", counted + sorted + ofTeams},
+		{"only writes", `{ role: all, write: "true" }`, "", `{ role: staff, delete: "true" }`, counted + sorted + ofTeams},
+		{"another role", `{ role: staff, read: "true" }`, "", `{ role: guests, read: "true" }`, counted + sorted + ofTeams},
 	} {
 		configuration := file(t, "gateway.yaml", `
 auth: {}
-roles: { all: { when: "true" } }
+roles: { all: { when: "true" }, staff: { when: 'principal.name == "ann"' }, guests: { when: 'principal.name == "bob"' } }
 sources: { local: { type: store } }
 watches:
-  notes: { source: local, allow: [`+rule+`] }
-  red: { view_of: notes, prefix: red/ }
+  notes: { source: local, allow: [`+c.notes+`] }
+  red: { view_of: notes, prefix: red/, allow: [`+c.red+`] }
   states: { view_of: red, by: [state], allow: [{ role: all, read: "true" }] }
   top: { view_of: red, order: -n, limit: 5, allow: [{ role: all, read: "true" }] }
+  "notes-{team}": { source: local, params: { team: "[a-z]+" }, max: 10, allow: [`+c.teams+`] }
+  "states-{team}": { view_of: "notes-{team}", params: { team: "[a-z]+" }, max: 10, by: [state], allow: [{ role: staff, read: 'value.count > 1' }, { role: guests, write: "true" }] }
 `)
 		code, stdout, stderr := command(t, "config", "check", configuration)
-		if code != 0 || !strings.Contains(stdout, want) || (want == "") != !strings.Contains(stdout, "warning") {
-			t.Errorf("%s: exit code %d:\n%s%s", rule, code, stdout, stderr)
+		if _, warnings, _ := strings.Cut(stdout, "\n"); code != 0 || warnings != c.want {
+			t.Errorf("%s: exit code %d:\n%s%s\nwant\n%s", c.name, code, stdout, stderr, c.want)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,16 +91,24 @@ func (a *app) warnOfAdditions(p *access.Policy) error {
 
 // warnOfDerived says which counts and windows tell more than their readers may see of what is counted or sorted.
 func (a *app) warnOfDerived(c *config.Config) error {
-	for _, w := range c.Watches {
+	watches := slices.Clone(c.Watches)
+	for _, t := range c.Templates {
+		w := t.Sample()
+		w.Name = t.Name
+		watches = append(watches, w)
+	}
+	for _, w := range watches {
 		is := "counted"
-		if w.Grouping == nil {
+		switch {
+		case w.Grouping != nil:
+		case isWindow(w.Definition):
 			is = "sorted"
-		}
-		if w.Grouping == nil && !isWindow(w.Definition) || len(w.Allow.Rules) == 0 && !w.Allow.Kubernetes {
+		default:
 			continue
 		}
-		if of, limited := c.Limited(w.ViewOf); limited {
-			if _, err := fmt.Fprintf(a.stdout, "warning: watches.%s: all of %s is %s, of which rules of %s let some see only a part\n", w.Name, w.ViewOf, is, of); err != nil {
+		roles, of := c.Unseen(w)
+		for _, role := range roles {
+			if _, err := fmt.Fprintf(a.stdout, "warning: watches.%s: all of %s is %s, and no rule of %s lets the role %s read all of it\n", w.Name, of[0], is, strings.Join(of, " or "), role); err != nil {
 				return err
 			}
 		}

@@ -33,11 +33,17 @@ func (c *Cache) AsOf(t Token, newest *storage.Version) (v *storage.Version, seq 
 // deletes have no revision, which of them have gone depends on the replica, which the run
 // names.
 func (c *Cache) Tag(v *storage.Version) string {
-	tag := v.Epoch + "-" + strconv.FormatUint(c.newest.get(v), 10) + "." + strconv.Itoa(v.Count())
+	tag := TagOf(v.Epoch, c.newest.get(v), v.Count())
 	if v.Run.Name != 0 {
 		tag += "~" + strconv.FormatUint(uint64(v.Run.Name), 36)
 	}
 	return tag
+}
+
+// TagOf is the tag of a state with so many resources, given the revision of the newest of them, where deletes
+// have a revision.
+func TagOf(epoch string, newest uint64, count int) string {
+	return epoch + "-" + strconv.FormatUint(newest, 10) + "." + strconv.Itoa(count)
 }
 
 // Keep keeps the version of a listing readable for its next pages.
