@@ -252,7 +252,7 @@ watches:
 	serve(t, "--config", conf)
 	want := url.Values{
 		"watch": {"services"}, "deletes": {"1"}, "prefix.services": {"eu/"}, "labels.services": {"app=web"},
-		"filter.services": {`value.state != "passing"`}, "fields.services": {"node,state"},
+		"filter.services": {`value.state != "passing"`}, "fields.services": {"node,state"}, "resume": {"digest"},
 	}
 	select {
 	case got := <-streams:
