@@ -42,6 +42,7 @@ watch does.
 	c.Flags().StringArrayVar(&o.counting.By, "by", nil, "count by the values at these `PATHS`, with commas between them")
 	c.Flags().StringVar(&o.counting.Sum, "sum", "", "add the numbers at this `PATH`, and show the least and the greatest")
 	c.Flags().StringVar(&o.counting.Prefix, "prefix", "", "only keys that begin with `TEXT`")
+	connect.RegisterKeys(c, &o.counting.Keys)
 	c.Flags().StringVar(&o.counting.Labels, "labels", "", "only resources whose labels match the `SELECTOR`, as with kubectl -l")
 	c.Flags().StringVar(&o.counting.Filter, "filter", "", "only resources for which the `CEL` expression is true")
 	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with every change")

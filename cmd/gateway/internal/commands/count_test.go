@@ -18,6 +18,7 @@ func TestCount(t *testing.T) {
 	}{
 		{[]string{"--by", "state"}, `{"key":"down","revision":"3","value":{"count":1}}` + "\n" + `{"key":"up","revision":"3","value":{"count":2}}` + "\n"},
 		{[]string{"--by", "state", "--sum", "n", "-o", "table"}, "KEY   COUNT  SUM  MIN  MAX\ndown  1\nup    2      3.5  1.5  2\n"},
+		{[]string{"--by", "state", "--keys", "a,c"}, `{"key":"down","revision":"3","value":{"count":1}}` + "\n" + `{"key":"up","revision":"3","value":{"count":1}}` + "\n"},
 		{[]string{"--by", "state", "--by", "n", "--filter", "value.n > 1.7", "-o", "jsonpath={.revision} {.resources[*].key}"}, `3 ["up",2]` + "\n"},
 	} {
 		if code, stdout, stderr := command(t, append([]string{"count", "notes", "--server", g.url()}, c.args...)...); code != 0 || stdout != c.want {
@@ -27,6 +28,7 @@ func TestCount(t *testing.T) {
 	for want, args := range map[string][]string{
 		"want --by PATHS":          nil,
 		"by, column 3":             {"--by", "a..b"},
+		"a key is missing":         {"--by", "a", "--keys", "a,,b"},
 		"--filter, column 9":       {"--by", "a", "--filter", "value.a = 1"},
 		"--output json: want":      {"--by", "a", "--follow", "-o", "json"},
 		"there are 2 fields; want": {"--by", "a", "--sum", "a,b"},

@@ -35,13 +35,19 @@ func (m NarrowingMistake) Unwrap() error { return m.error }
 // RegisterNarrowing adds the flags to a command, which set v.
 func RegisterNarrowing(c *cobra.Command, v *client.View) {
 	c.Flags().StringVar(&v.Prefix, "prefix", "", "only keys that begin with `TEXT`")
-	c.Flags().Var((*keysFlag)(&v.Keys), "keys", "only these `KEYS`, with commas between them")
+	RegisterKeys(c, &v.Keys)
 	c.Flags().StringVar(&v.Labels, "labels", "", "only resources whose labels match the `SELECTOR`, as with kubectl -l")
 	c.Flags().StringVar(&v.Filter, "filter", "", "only resources for which the `CEL` expression is true")
 	c.Flags().StringArrayVar(&v.Fields, "fields", nil, "only these `PATHS` of the values, with commas between them")
-	for _, name := range []string{"prefix", "keys", "labels", "filter", "fields"} {
+	for _, name := range []string{"prefix", "labels", "filter", "fields"} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
+}
+
+// RegisterKeys adds the flag --keys to a command, which sets keys.
+func RegisterKeys(c *cobra.Command, keys *[]string) {
+	c.Flags().Var((*keysFlag)(keys), "keys", "only these `KEYS`, with commas between them")
+	_ = c.RegisterFlagCompletionFunc("keys", cobra.NoFileCompletions)
 }
 
 // RegisterFirst adds the flag --first to a command, which sets keys.
