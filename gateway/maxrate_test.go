@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // changeOne commits a change of a resource.
@@ -62,6 +64,101 @@ func TestMaxRate(t *testing.T) {
 		}
 		if len(all) != 1 {
 			t.Errorf("streams of one rate were sent %d different texts", len(all))
+		}
+	})
+}
+
+// TestMaxRateAndRights: what comes of other rights waits for no tick, and nothing that waits for one is sent then.
+func TestMaxRateAndRights(t *testing.T) {
+	for name, after := range map[string]struct{ read, want, hidden string }{
+		"narrower": {`value.owner == "bob"`, "end_of_snapshot", "k1"},
+		"nothing":  {`value.owner == "nobody"`, "end_of_snapshot", "k1"},
+		"no rule":  {"", "goodbye", "k1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newSwitching(t, reads(`value.owner in ["ann", "bob"]`), "a")
+				r.prime("a")
+				x := r.follow("watch=a&max_rate=1/m")
+				r.Commit("a", 5, gatewaytest.Resource("k1", 5, `{"owner":"ann","n":5}`)) // at once
+				synctest.Wait()
+				if got := x.Take(); !strings.Contains(got, `"revision":"5"`) {
+					t.Fatalf("the first change: %q", got)
+				}
+				r.Commit("a", 6, gatewaytest.Resource("k1", 6, `{"owner":"ann","n":6}`), gatewaytest.Resource("k2", 6, `{"owner":"eve","n":6}`)) // for the tick
+				synctest.Wait()
+				if got := x.Take(); got != "" {
+					t.Fatalf("before the tick: %q", got)
+				}
+				r.reload(reads(after.read))
+				got := x.Take()
+				if !strings.Contains(got, after.want) || strings.Contains(got, after.hidden) || strings.Contains(got, `"n":6`) {
+					t.Errorf("other rules: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestMaxRateAndValues: a resource whose value leaves a rule is deleted with the tick, as all that the transaction changes.
+func TestMaxRateAndValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newSwitching(t, reads(`value.owner in ["ann", "bob"]`), "a")
+		r.prime("a")
+		x := r.follow("watch=a&max_rate=1/m")
+		r.Commit("a", 5, gatewaytest.Resource("k1", 5, `{"owner":"ann","n":5}`)) // at once
+		synctest.Wait()
+		x.Take()
+		r.Commit("a", 6, gatewaytest.Resource("k1", 6, `{"owner":"ann","n":6}`), gatewaytest.Resource("k2", 6, `{"owner":"eve","n":6}`))
+		synctest.Wait()
+		early := x.Take()
+		time.Sleep(time.Minute + slack())
+		synctest.Wait()
+		got := x.Take()
+		if early != "" || !strings.Contains(got, `"type":"delete","watch":"a","key":"k2","revision":"6"`) || !strings.Contains(got, `"n":6`) || strings.Contains(got, `"eve"`) {
+			t.Errorf("before the tick: %q\nwith it: %q", early, got)
+		}
+	})
+}
+
+// TestMaxRateAndStatus: stale waits for no tick, and in_sync comes after the changes that it speaks for.
+func TestMaxRateAndStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
+		synctest.Wait()
+		x := r.get("/v1/events?watch=a&max_rate=1/m")
+		synctest.Wait()
+		every := r.get("/v1/events?watch=a")
+		synctest.Wait()
+		r.changeOne("k", 5) // at once
+		x.Take()
+		r.changeOne("k", 6)
+		r.Do("a", func(stream.Sink) error { return errors.New("lost") })
+		every.Take()
+		for range 50 { // until the watch is stale
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if strings.Contains(every.Take(), "event: status") {
+				break
+			}
+		}
+		lost := x.Take()
+		if !strings.Contains(lost, "event: status") || strings.Contains(lost, "in_sync") || strings.Contains(lost, "event: upsert") {
+			t.Errorf("when the upstream is lost: %q", lost)
+		}
+		r.changeOne("k", 7)
+		text := ""
+		for range 90 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if text += x.Take(); strings.Contains(text, "in_sync") {
+				break
+			}
+		}
+		before, _, _ := strings.Cut(text, "in_sync")
+		if !strings.Contains(before, `"revision":"7"`) || strings.Count(before, "event: upsert") > 1 {
+			t.Errorf("when it is back: %q", text)
 		}
 	})
 }
