@@ -216,6 +216,24 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
+// TestBytesOfTexts: an order by texts takes what the documentation says.
+func TestBytesOfTexts(t *testing.T) {
+	const n = 20_000
+	for length, most := range map[int]float64{10: 48, 50: 90, 256: 300, 1000: 300} {
+		var of Builder
+		for i := range n {
+			text := fmt.Sprintf("%s%08d", strings.Repeat("x", length-8), uint32(i)*2654435761%100_000_000)
+			of.Add(fmt.Sprintf("pod-%06d", i), AppendValue(nil, []byte(`"`+text+`"`), false))
+		}
+		for !of.Merge(1 << 10) {
+		}
+		tree := of.Tree()
+		if got := float64(tree.Bytes()) / n; got > most {
+			t.Errorf("texts of %d bytes take %.1f bytes for each key, want at most %.0f", length, got, most)
+		}
+	}
+}
+
 // BenchmarkSet makes it key by key.
 func BenchmarkSet(b *testing.B) {
 	for b.Loop() {
