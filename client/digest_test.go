@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -254,6 +256,36 @@ func TestVerify(t *testing.T) {
 		sent = heldBefore
 		if _, err := c.Verify(t.Context(), "w", View{}); !errors.Is(err, ErrNoDigest) {
 			t.Errorf("a server without digests: %v", err)
+		}
+	})
+}
+
+// TestVerifyOfSumsWithOneLowerHalf: states whose tables are equal, since the lower halves of their sums are, differ nevertheless; and a
+// server whose keys are those of what it sent, and whose digest is another one, is not taken for equal.
+func TestVerifyOfSumsWithOneLowerHalf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := Resource{Key: "a", Value: json.RawMessage("1")}.hash()
+		digest := fmt.Sprintf("1-%016x%016x", 1, held)
+		keys := `{"keys":[{"key":"b","hash":"0f"}]}`
+		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/keys") && len(r.URL.Query()["bucket"]) > 0:
+				_, _ = io.WriteString(w, keys)
+			case strings.Contains(r.URL.Path, "/digests/"):
+				table := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, 1), held)
+				_, _ = fmt.Fprintf(w, `{"buckets":1,"table":%q}`, base64.StdEncoding.EncodeToString(table))
+			default:
+				write(w, strings.Replace(heldBefore, "\"count\":1", "\"count\":1,\"digest\":\""+digest+"\"", 1)+
+					"event: goodbye\ndata: {\"type\":\"goodbye\",\"reason\":\"complete\",\"retry_ms\":1}\n\n")
+			}
+		})
+		defer stop()
+		if found, err := c.Verify(t.Context(), "w", View{}); err != nil || fmt.Sprint(found.Differing) != "[a b]" {
+			t.Errorf("%+v, %v", found, err)
+		}
+		keys = fmt.Sprintf(`{"keys":[{"key":"a","hash":"%016x"}]}`, held)
+		if found, err := c.Verify(t.Context(), "w", View{}); !errors.Is(err, ErrInvalid) || !strings.Contains(fmt.Sprint(err), "no key differs") {
+			t.Errorf("%+v, %v", found, err)
 		}
 	})
 }

@@ -440,24 +440,36 @@ func (c *Client) Verify(ctx context.Context, watch string, v View) (Verification
 	if found.Digest == theirs {
 		return found, nil
 	}
-	d := newDifference(c, watch, v, theirs)
-	differing, err := r.differing(ctx, d)
-	if err != nil {
-		return found, err
+	differing, err := r.differingFrom(ctx, newDifference(c, watch, v, theirs))
+	found.Differing = differing
+	return found, err
+}
+
+// differingFrom returns the keys that differ from those of a state with another digest. Hashes of a bucket may have
+// the same lower half of their sum by accident: if no bucket differs, the keys of all are read.
+func (r *Replica[V]) differingFrom(ctx context.Context, d *difference) (shown []string, err error) {
+	for _, all := range []bool{false, true} {
+		buckets, err := r.toRead(ctx, d, all)
+		if err != nil {
+			return nil, err
+		}
+		keys, err := d.keys(ctx, buckets)
+		if err != nil {
+			return nil, err
+		}
+		wanted, extra := r.dropExtra(keys, buckets, d.buckets)
+		for _, k := range wanted {
+			shown = append(shown, Resource{Key: k.key, KeyEncoding: k.encoding}.shownID())
+		}
+		for _, id := range extra {
+			shown = append(shown, strings.Replace(id, ":\x00", ":", 1))
+		}
+		if len(shown) > 0 {
+			slices.Sort(shown)
+			return shown, nil
+		}
 	}
-	keys, err := d.keys(ctx, differing)
-	if err != nil {
-		return found, err
-	}
-	wanted, extra := r.dropExtra(keys, differing, d.buckets)
-	for _, k := range wanted {
-		found.Differing = append(found.Differing, Resource{Key: k.key, KeyEncoding: k.encoding}.shownID())
-	}
-	for _, id := range extra {
-		found.Differing = append(found.Differing, strings.Replace(id, ":\x00", ":", 1))
-	}
-	slices.Sort(found.Differing)
-	return found, nil
+	return nil, fmt.Errorf("%w: the digest of watch %s is %s, what was sent has %s, and no key differs", ErrInvalid, r.watch, d.digest, r.digestShown())
 }
 
 // shownID returns the ID as a person reads it.
