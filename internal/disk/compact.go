@@ -3,6 +3,7 @@ package disk
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
@@ -17,7 +18,7 @@ const (
 )
 
 // Compact writes what the file has into a new one, which takes its place when it is whole and on the
-// disk. Until then the old one stays. No other call may be under way.
+// disk. Until then the old one stays, is read, and takes as much again as the disk must have. An Update waits.
 func (f *File) Compact() error {
 	return f.rewrite("compacting", func(to *bbolt.DB) error {
 		if err := bbolt.Compact(to, f.db, compactStep); err != nil {
@@ -75,6 +76,9 @@ func (f *File) rewrite(what string, fill func(to *bbolt.DB) error) error {
 		return err
 	}
 	path := f.config.Path
+	if f.state == nil {
+		return fmt.Errorf("%s: %w", path, os.ErrClosed)
+	}
 	if err := f.copyTo(path+unfinished, fill); err != nil {
 		removeUnfinished(path)
 		return fmt.Errorf("%s %s: %w", what, path, err)
@@ -89,6 +93,7 @@ func (f *File) rewrite(what string, fill func(to *bbolt.DB) error) error {
 		err = fmt.Errorf("%w: after %s: %w", ErrFailed, what, err)
 		f.failed.Store(&err)
 	}
+	f.made = time.Now()
 	return err
 }
 
@@ -97,6 +102,8 @@ func (f *File) replaced() error {
 	if err := syncFolder(f.config.Path); err != nil {
 		return err
 	}
+	f.replacing.Lock()
+	defer f.replacing.Unlock()
 	if err := f.db.Close(); err != nil {
 		return err
 	}
@@ -133,7 +140,7 @@ func (f *File) rebirth(to *bbolt.DB, change func(*header)) error {
 		if err != nil {
 			return err
 		}
-		h.Birth = birthOf(to.Path())
+		h.Birth, h.Made = birthOf(to.Path()), time.Now().UTC()
 		change(h)
 		return t.putHeader(h)
 	})

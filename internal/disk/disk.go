@@ -52,8 +52,12 @@ type File struct {
 	failed atomic.Pointer[error] // why nothing more is taken; nil: it is
 
 	mu    sync.Mutex // guards the following fields; held during an Update
-	db    *bbolt.DB
-	state *state // nil after Close
+	state *state     // nil after Close
+	made  time.Time
+
+	// replacing is held to read while db is read, and with mu to change db, which Update reads with mu alone.
+	replacing sync.RWMutex
+	db        *bbolt.DB
 }
 
 // header is the record of the file about itself.
@@ -63,7 +67,7 @@ type header struct {
 	ID         string    `json:"id"`         // drawn when the file was made
 	Generation uint64    `json:"generation"` // rises each time the file is opened
 	Birth      string    `json:"birth"`      // of the file in its file system, see birthOf
-	Made       time.Time `json:"made"`
+	Made       time.Time `json:"made"`       // also by Compact
 }
 
 var (
@@ -180,7 +184,7 @@ func (f *File) open(before *lineage) (err error) {
 	if err := f.enter(h, birth, sequence); err != nil {
 		return err
 	}
-	f.format = h.Format
+	f.format, f.made = h.Format, h.Made
 	if made {
 		return syncFolder(f.config.Path)
 	}
@@ -230,6 +234,13 @@ func (f *File) Restored() string { return f.restored }
 // Format returns the format of the file. One that [OpenToRead] has opened may be older than that of the
 // configuration.
 func (f *File) Format() int { return f.format }
+
+// Made returns when the file was made: what was deleted or replaced before is not in it.
+func (f *File) Made() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.made
+}
 
 // Path returns the path of the file.
 func (f *File) Path() string { return f.config.Path }
@@ -288,6 +299,8 @@ func (f *File) Update(fn func(*Tx) error) error {
 
 // View reads a state of the file.
 func (f *File) View(fn func(*Tx) error) error {
+	f.replacing.RLock()
+	defer f.replacing.RUnlock()
 	return guarded(f.config.Path, func() error {
 		return f.db.View(func(tx *bbolt.Tx) error { return fn(&Tx{tx: tx, path: f.config.Path}) })
 	})
@@ -311,6 +324,8 @@ func (f *File) Sizes() (size, free int64) {
 	if info, err := os.Stat(f.config.Path); err == nil {
 		size = info.Size()
 	}
+	f.replacing.RLock()
+	defer f.replacing.RUnlock()
 	stats := f.db.Stats()
 	return size, int64(stats.FreePageN+stats.PendingPageN) * f.pageSize
 }

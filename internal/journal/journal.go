@@ -50,6 +50,12 @@ const (
 	idleEvery = 5 * time.Second
 	// endWithin bounds the last write of a watch.
 	endWithin = 10 * time.Second
+	// compactedFrom is the age from which on the file is written anew, so that nothing that was deleted or replaced
+	// is on the disk for longer than a day. That age is looked at a while after the start, and then each time
+	// compactionCheck has passed.
+	compactedFrom   = 23 * time.Hour
+	compactionStart = time.Minute
+	compactionCheck = 30 * time.Minute
 )
 
 // Journal is the open file. Its methods may be called from any goroutine. A nil one keeps nothing.
@@ -211,6 +217,8 @@ func (j *Journal) run() {
 	timer := time.NewTimer(0)
 	<-timer.C
 	defer timer.Stop()
+	compaction := time.NewTimer(compactionStart)
+	defer compaction.Stop()
 	for wait := time.Duration(0); ; {
 		wake := j.wake
 		if wait > 0 && wait < idleEvery {
@@ -228,7 +236,26 @@ func (j *Journal) run() {
 				wait = idleEvery
 				timer.Reset(wait)
 			}
+		case <-compaction.C:
+			j.compact(time.Now())
+			compaction.Reset(compactionCheck)
 		}
+	}
+}
+
+// compact writes the file anew if it is old. Commits go on meanwhile, and are written afterwards.
+func (j *Journal) compact(now time.Time) {
+	age := now.Sub(j.file.Made())
+	if age >= 0 && age < compactedFrom || j.waiting.Load() > 0 || j.failed.Load() {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch err := j.file.Compact(); {
+	case errors.Is(err, disk.ErrFailed):
+		j.fail(err)
+	case err != nil:
+		j.config.Logger.Warn("the journal was not compacted: values that were deleted or replaced are still on the disk", "path", j.file.Path(), "error", err.Error())
 	}
 }
 

@@ -42,6 +42,25 @@ func Check(path string) (r Report, err error) {
 	return r, err
 }
 
+// Compact writes a file that no process has open anew, without what was deleted or replaced. It is checked before.
+// Until the new one is whole, the old one stays, so that there must be room for both.
+func Compact(path string) (before, after int64, err error) {
+	r, err := Check(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	s, err := Open(Config{Path: path}) // a copy begins new epochs
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.Close()
+	if err := s.disk.file.Compact(); err != nil {
+		return 0, 0, err
+	}
+	after, _ = s.disk.file.Sizes()
+	return r.FileBytes, after, nil
+}
+
 // readFile calls fn for each watch of a file, and before that about with the revision of the newest write.
 func readFile(path string, fn func(f *fileWatch, resources []found) error, about func(f *disk.File, newest uint64)) error {
 	return inFile(path, func(file *disk.File, tx *disk.Tx, newest uint64) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +87,48 @@ func TestImportsThatAreRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCompact: nothing of what was deleted or replaced is left in the file, and all else is as it was.
+func TestCompact(t *testing.T) {
+	path := newFile(t)
+	has, epoch, newest := filledFile(t, path)
+	s := reopen(t, path)
+	w := s.Writer("notes")
+	write(t, w, "secret", strconv.Quote(strings.Repeat("replaced ", 1_000)))
+	write(t, w, "secret", strconv.Quote(strings.Repeat("deleted ", 1_000)))
+	if _, err := w.Delete(background, stream.DeleteRequest{Key: "secret"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Compact(path); err == nil || !strings.Contains(err.Error(), "has it open") {
+		t.Errorf("a file in use: %v", err)
+	}
+	s.Close()
+	left := func() int {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(raw, []byte("deleted ")) + bytes.Count(raw, []byte("replaced "))
+	}
+	if left() == 0 {
+		t.Fatal("the file does not have what it had: the test shows nothing")
+	}
+	before, after, err := Compact(path)
+	if err != nil || after > before || left() != 0 {
+		t.Errorf("%d bytes, before %d, error %v; %d pieces are left", after, before, err, left())
+	}
+	s = reopen(t, path)
+	defer s.Close()
+	if got := state(s); !maps.Equal(got, has) || epochOf(s, "notes") != epoch {
+		t.Errorf("it has %v, want %v; epoch %s, want %s", got, has, epochOf(s, "notes"), epoch)
+	}
+	if got := write(t, s.Writer("notes"), "more", "1").Revision; got != newest+4 {
+		t.Errorf("revision %d, want %d", got, newest+4)
+	}
+	if _, _, err := Compact(newFile(t)); err == nil {
+		t.Error("a file that is missing was compacted")
 	}
 }
 

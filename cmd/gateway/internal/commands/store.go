@@ -11,10 +11,10 @@ import (
 func (a *app) storeCommand() *cobra.Command {
 	group := &cobra.Command{
 		Use:   "store",
-		Short: "Check, export and import the files of stores",
+		Short: "Check, export, import and compact the files of stores",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError("want a command: store check FILE, store export FILE, or store import FILE")
+			return usageError("want a command: store check FILE, store compact FILE, store export FILE, or store import FILE")
 		},
 	}
 	group.AddCommand(&cobra.Command{
@@ -25,6 +25,20 @@ damaged. It changes nothing. The gateway must have been stopped, or the file be 
 copy.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.checkStore(args[0]) },
+	}, &cobra.Command{
+		Use:   "compact FILE",
+		Short: "Write a file anew, without what was deleted or replaced",
+		Long: `Write the file of a store anew, so that no byte of what was deleted or replaced is
+left in it. It is checked before, and replaced when the new one is whole: there must
+be room for both. Revisions and epochs stay. The gateway must have been stopped.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			before, after, err := store.Compact(args[0])
+			if err == nil {
+				_, err = fmt.Fprintf(a.stdout, "%s: %d bytes, before %d\n", args[0], after, before)
+			}
+			return err
+		},
 	}, a.storeExportCommand(), &cobra.Command{
 		Use:   "import FILE",
 		Short: "Make a file from an export on stdin",
