@@ -62,17 +62,33 @@ func (r *replica) state(revision int) state {
 // position is where a client claims to be.
 type position struct{ order, rules, revision int }
 
+// The faults that a client or a server can have; see TestModelFindsFaults.
+const (
+	positionFirst = "the client takes the position over before it has verified"
+	extraKept     = "the client keeps what the server does not have"
+	otherState    = "the keys are those of another state than the table"
+	unread        = "what was read is not compared with the digest"
+	overwritten   = "what has changed meanwhile is overwritten with what was read"
+	unseen        = "the client does not verify after a resume"
+)
+
 type model struct {
 	rand    *rand.Rand
 	mask    Hash
 	upTo    *order
 	servers []*replica
+	fault   string // ""; or what is wrong
+	// A client that lies about its position verifies each resume. One that does not can go without.
+	lies bool
+	live state // changes after the verified state, which have come while it is repaired
 
 	// The client.
 	held state
 	at   position
 
 	ended, resets, collisions, gone int
+	wrong                           int // ends with another state than the server's
+	vain                            int // repairs that came to nothing, although nothing was in their way
 }
 
 func (m *model) hash(c change) Hash {
@@ -130,10 +146,13 @@ func (m *model) connect(r *replica, reset bool) bool {
 	if m.cut() {
 		return false
 	}
+	if m.fault == positionFirst {
+		m.held, m.at = staged, position{r.of.name, r.rules, t}
+	}
 	if !reset && !m.repair(r, staged, t) {
 		return false
 	}
-	return m.live(r, staged, t)
+	return m.follow(r, staged, r.head)
 }
 
 // resume is the exact catch-up after a position; deletes are known.
@@ -149,14 +168,35 @@ func (m *model) resume(r *replica, staged state, t int) bool {
 			staged.apply(c)
 		}
 	}
-	return m.live(r, staged, t)
+	if m.lies && m.fault != unseen && !m.repair(r, staged, t) {
+		return false
+	}
+	return m.follow(r, staged, r.head)
 }
 
-// repair makes staged the state at t, by its digest, table and keys. It reports whether the
-// client may go on.
+// meanwhile may make one change more, which the client is sent while it repairs. The client of a program reads
+// it later; the one of a browser knows it at once.
+func (m *model) meanwhile(r *replica, staged state) {
+	if m.rand.IntN(10) > 0 || r.head == len(r.of.changes) {
+		return
+	}
+	c := r.of.changes[r.head]
+	r.head++
+	if c.value != "" && !r.shows(c) {
+		c.value = ""
+	}
+	m.live[c.key] = c
+	if m.fault == overwritten {
+		staged.apply(c)
+	}
+}
+
+// repair makes staged the state at t, by its digest, table and keys, and then that at the head of the replica, with
+// what has changed meanwhile. It reports whether the client may go on.
 func (m *model) repair(r *replica, staged state, t int) bool {
 	right := r.state(t)
 	want := m.digest(right)
+	m.live = state{}
 	if m.digest(staged) == want {
 		return true
 	}
@@ -164,6 +204,7 @@ func (m *model) repair(r *replica, staged state, t int) bool {
 	if m.cut() {
 		return false
 	}
+	m.meanwhile(r, staged)
 	differing, err := m.table(staged, want.Count).Differing(theirs.Bytes())
 	if err != nil {
 		panic(err)
@@ -176,29 +217,54 @@ func (m *model) repair(r *replica, staged state, t int) bool {
 	for _, b := range differing {
 		in[b] = true
 	}
-	bucket := func(key string) int {
-		k := OfKey(key)
-		return theirs.Bucket(k)
+	keys := right
+	if m.fault == otherState {
+		keys = r.state(r.head)
 	}
 	for key := range staged { // extra ones
-		if _, ok := right[key]; !ok && in[bucket(key)] {
+		if _, ok := keys[key]; !ok && in[theirs.Bucket(OfKey(key))] && m.fault != extraKept {
 			delete(staged, key)
 		}
 	}
-	for key, c := range right { // missing and other ones
-		if mine, ok := staged[key]; in[bucket(key)] && (!ok || m.hash(mine) != m.hash(c)) {
-			if m.cut() {
-				return false
-			}
+	for key, c := range keys { // missing and other ones
+		if mine, ok := staged[key]; !in[theirs.Bucket(OfKey(key))] || ok && m.hash(mine) == m.hash(c) {
+			continue
+		}
+		if m.cut() {
+			return false
+		}
+		m.meanwhile(r, staged)
+		// A list has the state of now, which the stream may be behind.
+		read, ok := r.state(r.head + m.rand.IntN(min(2, len(r.of.changes)-r.head+1)))[key]
+		_, touched := m.live[key]
+		switch {
+		case touched && m.fault == overwritten && ok:
+			staged.apply(c)
+		case touched: // what it is now comes as a change; what it was counts in the digest
+			staged.apply(c)
+		case m.fault == unread && ok:
+			staged.apply(read)
+		case !ok || m.hash(read) != m.hash(c):
+			return false // it has changed, and that was not sent yet
+		default:
+			staged.apply(read)
+		}
+	}
+	if m.fault != unread && m.fault != overwritten && m.digest(staged) != want {
+		m.vain++
+		return false
+	}
+	if m.fault != overwritten {
+		for _, c := range m.live {
 			staged.apply(c)
 		}
 	}
-	return m.digest(staged) == want
+	return true
 }
 
-// live sends changes after t, and ends. From the first id on the client has taken over
+// follow sends changes after t, and ends. From the first id on the client has taken over
 // what it holds.
-func (m *model) live(r *replica, staged state, t int) bool {
+func (m *model) follow(r *replica, staged state, t int) bool {
 	m.held, m.at = staged, position{r.of.name, r.rules, t}
 	for r.head = t; r.head < len(r.of.changes) && !m.cut(); {
 		c := r.of.changes[r.head]
@@ -227,7 +293,8 @@ func (m *model) check(r *replica) {
 	if same {
 		return
 	}
-	if m.mask == ^Hash(0) {
+	m.wrong++
+	if m.mask == ^Hash(0) && m.fault == "" {
 		panic(fmt.Sprintf("the client holds %v, its server has %v", m.held, right))
 	}
 	m.collisions++
@@ -245,6 +312,10 @@ func (m *model) corrupt() {
 		m.at.rules = -1
 	case 2: // its position is made up
 		m.at = position{order: m.at.order, rules: -1, revision: m.rand.IntN(30)}
+	case 3: // the same, and nobody can see it
+		if m.lies {
+			m.at.revision = m.rand.IntN(30)
+		}
 	}
 }
 
@@ -277,8 +348,8 @@ func (m *model) step() {
 	}
 }
 
-func play(seed uint64, mask Hash) *model {
-	m := &model{rand: rand.New(rand.NewPCG(seed, 1)), mask: mask, upTo: &order{}, held: state{}}
+func play(seed uint64, mask Hash, fault string) *model {
+	m := &model{rand: rand.New(rand.NewPCG(seed, 1)), mask: mask, fault: fault, lies: seed%2 == 0, upTo: &order{}, held: state{}}
 	for range 3 {
 		m.servers = append(m.servers, &replica{of: m.upTo, shows: func(change) bool { return true }})
 	}
@@ -301,7 +372,10 @@ func play(seed uint64, mask Hash) *model {
 func TestModel(t *testing.T) {
 	var ended, resets int
 	for seed := range uint64(*histories) {
-		m := play(seed, ^Hash(0))
+		m := play(seed, ^Hash(0), "")
+		if m.vain > 0 {
+			t.Fatalf("history %d: %d repairs came to nothing", seed, m.vain)
+		}
 		ended, resets = ended+m.ended, resets+m.resets
 	}
 	t.Logf("%d histories: %d streams ended consistent, %d with a reset", *histories, ended, resets)
@@ -315,10 +389,25 @@ func TestModel(t *testing.T) {
 func TestModelFindsCollisions(t *testing.T) {
 	found := 0
 	for seed := range uint64(*histories / 4) {
-		found += play(seed, 15).collisions
+		found += play(seed, 15, "").collisions
 	}
 	if found == 0 {
 		t.Error("the model did not see a collision of hashes of 4 bits")
 	}
 	t.Logf("%d collisions", found)
+}
+
+// TestModelFindsFaults: the model sees each fault, as another state than the server's or as a repair in vain.
+func TestModelFindsFaults(t *testing.T) {
+	for _, fault := range []string{positionFirst, extraKept, otherState, unread, overwritten, unseen} {
+		wrong, vain := 0, 0
+		for seed := range uint64(2_000) {
+			m := play(seed, ^Hash(0), fault)
+			wrong, vain = wrong+m.wrong, vain+m.vain
+		}
+		t.Logf("%s: %d wrong ends, %d repairs in vain", fault, wrong, vain)
+		if wrong+vain == 0 {
+			t.Errorf("not seen: %s", fault)
+		}
+	}
 }
