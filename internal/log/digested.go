@@ -143,19 +143,19 @@ func (d *digestedStates) take(l *Log, v *storage.Version) *storage.Version {
 
 // suits reports whether the state can be sent to a reader that is to go on to v: it was sent to others a moment ago, or other
 // replicas have it.
-func (s *Digested) suits(v *storage.Version, now time.Time) bool {
-	age := now.Sub(s.at)
-	is := s.pin.Version()
+func (d *Digested) suits(v *storage.Version, now time.Time) bool {
+	age := now.Sub(d.at)
+	is := d.pin.Version()
 	return is != nil && is.Generation == v.Generation && is.Seq >= v.Forgotten &&
-		(age < digestedShared && !s.sent.IsZero() || s.common && commonAfter <= age && age < commonBefore || is.Number == v.Number)
+		(age < digestedShared && !d.sent.IsZero() || d.common && commonAfter <= age && age < commonBefore || is.Number == v.Number)
 }
 
 // precedes reports whether a reader is sent the state rather than another one.
-func (s *Digested) precedes(other *Digested) bool {
-	if sent, otherSent := !s.sent.IsZero(), !other.sent.IsZero(); sent != otherSent {
+func (d *Digested) precedes(other *Digested) bool {
+	if sent, otherSent := !d.sent.IsZero(), !other.sent.IsZero(); sent != otherSent {
 		return sent
 	}
-	return s.digest.Lo < other.digest.Lo
+	return d.digest.Lo < other.digest.Lo
 }
 
 // keep keeps a state; nil: it is kept no more. d.mu is held.

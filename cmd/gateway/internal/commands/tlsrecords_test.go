@@ -3,6 +3,7 @@ package commands
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -54,8 +55,8 @@ watches: { notes: { source: local } }
 	for i, protocol := range []string{"http/1.1", "h2"} {
 		var raw *recording
 		client := &http.Transport{ForceAttemptHTTP2: protocol == "h2", DisableCompression: true}
-		client.DialTLS = func(network, address string) (net.Conn, error) {
-			c, err := net.Dial(network, address)
+		client.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
@@ -63,7 +64,7 @@ watches: { notes: { source: local } }
 			config := trusting(t, pair{}, own)
 			config.NextProtos = []string{protocol}
 			secure := tls.Client(raw, config)
-			return secure, secure.Handshake()
+			return secure, secure.HandshakeContext(ctx)
 		}
 		defer client.CloseIdleConnections()
 		response, err := (&http.Client{Transport: client}).Get("https://" + g.http + "/v1/watches/notes/events")
