@@ -3,6 +3,8 @@ package gateway
 import (
 	"fmt"
 	"io"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -28,8 +30,7 @@ type balancer struct {
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.asked = append(b.asked, r.URL.RequestURI())
 	if b.old && r.URL.Query().Has("digest") {
-		text := `{"title":"Bad Request","status":400,"detail":"unknown parameter digest","parameter":"digest"}`
-		return &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+		return problemAnswer(r, 400, "digest"), nil
 	}
 	answer, err := b.now.Load().client.Transport.RoundTrip(r)
 	if err == nil {
@@ -230,6 +231,117 @@ func watchVerifies(t *testing.T, cut bool) {
 	}
 	if n := b.bytes.Load(); n > 16<<10 {
 		t.Errorf("%d bytes were sent", n)
+	}
+}
+
+// mixed carries requests in turn to gateways of which some are older than digests and lists of keys are, as behind a balancer
+// in the middle of an upgrade.
+type mixed struct {
+	targets []*rig
+	old     []bool
+	turn    int
+	stream  io.Closer // what the newest stream is read from
+}
+
+func (m *mixed) RoundTrip(r *http.Request) (*http.Response, error) {
+	at := m.turn % len(m.targets)
+	m.turn++
+	if m.old[at] {
+		q := r.URL.Query()
+		for _, parameter := range []string{"digest", "resume", "keys"} {
+			if q.Has(parameter) {
+				return problemAnswer(r, 400, parameter), nil
+			}
+		}
+		if strings.Contains(r.URL.Path, "/digests/") {
+			return problemAnswer(r, 404, ""), nil
+		}
+	}
+	answer, err := m.targets[at].client.Transport.RoundTrip(r)
+	if err == nil && r.URL.Path == "/v1/events" {
+		m.stream = answer.Body
+	}
+	return answer, err
+}
+
+func problemAnswer(r *http.Request, status int, parameter string) *http.Response {
+	text := fmt.Sprintf(`{"title":%q,"status":%d,"detail":"unknown parameter","parameter":%q}`, http.StatusText(status), status, parameter)
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r,
+	}
+}
+
+// TestMixedReplicas: in the middle of an upgrade, and of a downgrade, each stream may go to a gateway with digests or to one
+// that is older. The client has the state of each, and does not ask again and again.
+func TestMixedReplicas(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		before []bool // which of the gateways are old, until the fifth round
+		after  []bool
+	}{
+		{"the first one is old", []bool{true, false}, []bool{true, false}},
+		{"the second one is old", []bool{false, true}, []bool{false, true}},
+		{"an upgrade", []bool{true, true, false}, []bool{false, false, false}},
+		{"a downgrade", []bool{false, false, false}, []bool{false, true, true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, uint64(len(test.name))))
+				m := &mixed{old: test.before}
+				for range test.before {
+					m.targets = append(m.targets, newRig(t, Config{}, "w"))
+				}
+				differs, revision, epoch := map[int]string{}, uint64(10), 0
+				restore := func() {
+					epoch++
+					for _, r := range m.targets {
+						prime(r, fmt.Sprint("e", epoch), revision, content(300, revision, differs))
+					}
+				}
+				restore()
+				c, err := client.New("http://gateway", client.Options{Transport: m})
+				if err != nil {
+					t.Fatal(err)
+				}
+				replica := c.Replica(t.Context(), "w")
+				defer replica.Close()
+				if err := replica.Ready(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				for round := range 12 {
+					if round == 5 {
+						m.old = test.after
+					}
+					i := random.IntN(300)
+					differs[i] = fmt.Sprint(random.IntN(1000))
+					revision++
+					asked := m.turn
+					cut := m.stream
+					if random.IntN(2) == 0 { // a new order
+						if random.IntN(2) == 0 {
+							differs[random.IntN(300)] = ""
+						}
+						restore()
+					} else {
+						for _, r := range m.targets {
+							r.Commit("w", revision, gatewaytest.Resource(fmt.Sprint("key/", i), revision, differs[i]))
+						}
+					}
+					_ = cut.Close()
+					time.Sleep(time.Minute)
+					want := map[string]string{}
+					for _, one := range content(300, revision, differs) {
+						want[one.Key] = string(one.Value)
+					}
+					if got := holds(replica); !maps.Equal(got, want) || replica.Revision() != fmt.Sprint(revision) {
+						t.Fatalf("round %d: %d resources at %s, want %d at %d", round, len(got), replica.Revision(), len(want), revision)
+					}
+					if n := m.turn - asked; n > 12 {
+						t.Errorf("round %d: %d requests", round, n)
+					}
+				}
+			})
+		})
 	}
 }
 

@@ -44,7 +44,8 @@ type connection struct {
 	redoAt  time.Time
 
 	// Owned by run.
-	removed bool // the last request ended since some watch was removed
+	removed bool     // the last request ended since some watch was removed
+	unknown []string // parameters that were refused since the last stream: the upstream, or this replica of it, is older
 }
 
 // newConnection returns one with its first member. upstream.mu is held.
@@ -182,9 +183,12 @@ func (c *connection) begin() (context.Context, []*member) {
 // member at fault, or ends for all of them.
 func (c *connection) settle(members []*member, end client.Ending) {
 	c.finish(end)
+	if end.Greeted {
+		c.unknown = nil // the next stream may be one of another replica, or of a newer version
+	}
 	var refused *client.Problem
 	if errors.As(end.Err, &refused) {
-		if c.upstream.isOlder(refused) {
+		if c.isOlder(refused) {
 			return
 		}
 		if m := memberOf(members, aboutWatch(refused)); m != nil {
@@ -199,6 +203,17 @@ func (c *connection) settle(members []*member, end client.Ending) {
 		return
 	}
 	c.fail(end)
+}
+
+// isOlder records that the upstream does not know a parameter, if that is what it says. The
+// request is then repeated without it.
+func (c *connection) isOlder(refused *client.Problem) bool {
+	parameter := refused.Parameter
+	if refused.Status != http.StatusBadRequest || parameter != deletesParameter && parameter != resumeParameter || slices.Contains(c.unknown, parameter) {
+		return false
+	}
+	c.unknown = append(c.unknown, parameter)
+	return true
 }
 
 // finish cleans up after the request.
@@ -245,7 +260,6 @@ func (c *connection) fail(end client.Ending) {
 	members := c.members
 	c.members = nil
 	c.endLocked()
-	delete(c.upstream.unknown, resumeParameter) // another replica may know it
 	c.upstream.notBefore = time.Now().Add(c.upstream.patience(end))
 	c.upstream.mu.Unlock()
 	for _, m := range members {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,7 +13,7 @@ import (
 )
 
 // TestUpstreamThatIsOlder: one that refuses a parameter that it does not know is asked without, at once,
-// and the watch is told nothing of it.
+// and the watch is told nothing of it. The next stream, which may be one of a newer replica, asks with it again.
 func TestUpstreamThatIsOlder(t *testing.T) {
 	for _, parameter := range []string{deletesParameter, resumeParameter} {
 		t.Run(parameter, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { olderUpstream(t, parameter) }) })
@@ -27,31 +26,35 @@ func olderUpstream(t *testing.T, parameter string) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"status":400,"detail":"unknown parameter","parameter":"`+parameter+`"}`)
 	}
-	f, u, stop := serve(t, Config{}, refuses, stalls(primed()))
+	f, u, stop := serve(t, Config{}, refuses, breaks(primed()), stalls(primed()))
 	defer stop()
 	sink := holding{&calls{}}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
+	defer cancel()
 	began := time.Now()
-	go func() { ended <- sourceOf(t, u, "w").Watch(ctx, stream.Resume{}, sink) }()
-	for len(f.ids()) < 2 {
-		time.Sleep(time.Millisecond)
+	if err := sourceOf(t, u, "w").Watch(ctx, stream.Resume{}, sink); err == nil {
+		t.Error("a stream was cut off, and there is no error")
 	}
-	synctest.Wait()
 	if took := time.Since(began); took > gatherFor+100*time.Millisecond {
 		t.Errorf("asked again after %v", took)
 	}
 	if want := strings.TrimSuffix(primedCalls, "\n"); sink.String() != want {
 		t.Errorf("calls\n%s\nwant\n%s", sink, want)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- sourceOf(t, u, "w").Watch(ctx, stream.Resume{}, holding{&calls{}}) }()
+	for len(f.ids()) < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	synctest.Wait()
 	f.mu.Lock()
 	var asked []string
 	for _, r := range f.requests {
 		asked = append(asked, r.URL.Query().Get(parameter))
 	}
 	f.mu.Unlock()
-	if asked[0] == "" || !slices.Equal(asked[1:], []string{""}) {
-		t.Errorf("%s was %q in the requests, want it only in the first", parameter, asked)
+	if len(asked) != 3 || asked[0] == "" || asked[1] != "" || asked[2] == "" {
+		t.Errorf("%s was %q in the requests, want it not in the second alone", parameter, asked)
 	}
 	cancel()
 	<-ended

@@ -26,7 +26,7 @@ func (c *connection) request(ctx context.Context, members []*member) client.Endi
 	}
 	rest := newUnfinished(members, config.MaxEventBytes)
 	s := &client.Stream{
-		URL: config.eventsURL(members, c.upstream.knows), Client: c.upstream.client, Header: header,
+		URL: config.eventsURL(members, c.unknown), Client: c.upstream.client, Header: header,
 		LastEventID: positions(members), MaxEventBytes: rest.limit, Held: rest.hold, StallAfter: config.StallAfter,
 		Handle: func(e client.Event) error {
 			if m := byWatch[e.Watch]; m != nil {
@@ -56,18 +56,18 @@ func positions(members []*member) string {
 	return string(id)
 }
 
-// eventsURL is the URL of a stream of the watches: its snapshots begin with deletes, and it resumes by digest, where
-// the upstream knows the parameters of that.
-func (c *Config) eventsURL(members []*member, knows func(parameter string) bool) string {
+// eventsURL is the URL of a stream of the watches: its snapshots begin with deletes, and it resumes by digest, except
+// where the parameters of that are unknown.
+func (c *Config) eventsURL(members []*member, unknown []string) string {
 	sources := make([]*Source, len(members))
 	for i, m := range members {
 		sources[i] = m.source
 	}
 	query := queryOf(sources...)
-	if knows(deletesParameter) {
+	if !slices.Contains(unknown, deletesParameter) {
 		query.Set(deletesParameter, "1")
 	}
-	if knows(resumeParameter) && !slices.ContainsFunc(members, func(m *member) bool { return !m.verifies() }) {
+	if !slices.Contains(unknown, resumeParameter) && !slices.ContainsFunc(members, func(m *member) bool { return !m.verifies() }) {
 		query.Set(resumeParameter, "digest")
 	}
 	return strings.TrimRight(c.URL, "/") + "/v1/events?" + query.Encode()

@@ -32,11 +32,10 @@ type Upstream struct {
 
 	mu          sync.Mutex // guards the following fields, and those of connections
 	connections []*connection
-	sources     int                 // that were made and not closed
-	newest      time.Time           // when the last of them was made
-	retry       time.Duration       // last value of the field retry
-	notBefore   time.Time           // the earliest time of the next request
-	unknown     map[string]struct{} // parameters that it has refused
+	sources     int           // that were made and not closed
+	newest      time.Time     // when the last of them was made
+	retry       time.Duration // last value of the field retry
+	notBefore   time.Time     // the earliest time of the next request
 }
 
 // New returns the gateway at a URL. It connects when one of its sources is
@@ -45,7 +44,7 @@ func New(c Config) (*Upstream, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return &Upstream{config: c, client: c.client(), unknown: map[string]struct{}{}}, nil
+	return &Upstream{config: c, client: c.client()}, nil
 }
 
 // Source returns the source of the part of a watch that a definition selects, by the
@@ -68,29 +67,6 @@ func (u *Upstream) Source(watch string, d *view.Definition) (*Source, error) {
 	defer u.mu.Unlock()
 	u.sources, u.newest = u.sources+1, time.Now()
 	return s, nil
-}
-
-// knows reports whether the upstream may know a parameter.
-func (u *Upstream) knows(parameter string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, unknown := u.unknown[parameter]
-	return !unknown
-}
-
-// isOlder records that the upstream does not know a parameter, if that is what it says. The
-// request is then repeated without it.
-func (u *Upstream) isOlder(refused *client.Problem) bool {
-	if refused.Status != http.StatusBadRequest || refused.Parameter != deletesParameter && refused.Parameter != resumeParameter {
-		return false
-	}
-	if !u.knows(refused.Parameter) {
-		return false
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.unknown[refused.Parameter] = struct{}{}
-	return true
 }
 
 // wait waits until the time that the upstream requested.
