@@ -3,12 +3,18 @@
 package commands
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,7 +64,75 @@ func storeFile(t *testing.T, n int) (path string) {
 	return path
 }
 
-// TestMoveOfAStore: resources go from a store to another upstream, and a client that holds them is
+// movers is how many clients come back after a move of a store, of which moversAtOnce are connected at a time: both ends of
+// their connections are descriptors of the test.
+var movers = flag.Int("movers", 500, "move a store under so many clients")
+
+const moversAtOnce = 2000
+
+// held reads a stream up to the first end of a snapshot, and returns its id and digest, and how many bytes it had.
+func held(ctx context.Context, address, id string) (at, digest string, n int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/events?watch=notes&digest=1&resume=digest", nil)
+	if err != nil {
+		return "", "", 0, err
+	}
+	if id != "" {
+		request.Header.Set("Last-Event-ID", id)
+	}
+	response, err := (&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(request)
+	if err != nil {
+		return "", "", 0, err
+	}
+	defer response.Body.Close()
+	ended := false
+	lines := bufio.NewReader(response.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return "", "", n, fmt.Errorf("status %d, %w", response.StatusCode, err)
+		}
+		n += len(line)
+		switch line = strings.TrimSuffix(line, "\n"); {
+		case id != "" && strings.HasPrefix(line, "event: reset"):
+			return "", "", n, errors.New("a reset")
+		case strings.HasPrefix(line, `data: {"type":"end_of_snapshot"`):
+			var e struct{ Digest string }
+			if err := json.Unmarshal([]byte(line[len("data: "):]), &e); err != nil {
+				return "", "", n, err
+			}
+			digest, ended = e.Digest, true
+		case strings.HasPrefix(line, "id: "):
+			at = line[len("id: "):]
+		case line == "" && ended:
+			return at, digest, n, nil
+		}
+	}
+}
+
+// comeBack has many clients come back that hold the state with a digest, and returns the bytes that they were sent.
+func comeBack(t *testing.T, address, id, digest string) (bytes int64) {
+	t.Helper()
+	var sent atomic.Int64
+	var left atomic.Int64
+	left.Store(int64(*movers))
+	var all sync.WaitGroup
+	for range min(*movers, moversAtOnce) {
+		all.Go(func() {
+			for left.Add(-1) >= 0 {
+				_, now, n, err := held(t.Context(), address, id)
+				sent.Add(int64(n))
+				if err != nil || now != digest {
+					t.Errorf("error %v; the digest is %s, what is held has %s", err, now, digest)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return sent.Load()
+}
+
+// TestMoveOfAStore: resources go from a store to another upstream, and clients that hold them are
 // sent no snapshot.
 func TestMoveOfAStore(t *testing.T) {
 	for name, upstream := range map[string]func(t *testing.T) (sources string, put func()){
@@ -83,7 +157,7 @@ watches: { notes: { source: c, collection: kv, prefix: notes/ } }`, func() { put
 			const resources = 2000
 			path := storeFile(t, resources)
 			next, put := upstream(t)
-			next = "stream: { drain_delay: 0s, prime_wait: 20s }\n" + next
+			next = "stream: { drain_delay: 0s, prime_wait: 20s, max_subscribers_per_client: 20000 }\n" + next
 			conf := file(t, "next.yaml", next)
 			address := realserver.FreeAddress(t)
 			g := serve(t, "--http", address, "--config", file(t, "store.yaml", `
@@ -103,6 +177,10 @@ watches: { notes: { source: local } }
 				t.Fatalf("%d resources, error %v", replica.Len(), err)
 			}
 			snapshot := received.bytes.Load()
+			id, digest, _, err := held(inTime(t), address, "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			g.signals <- os.Interrupt
 			g.awaitCode()
 			stopped := time.Now()
@@ -121,6 +199,12 @@ watches: { notes: { source: local } }
 				t.Errorf("%d bytes were sent, and a snapshot has %d; it has %d resources", n, snapshot, replica.Len())
 			} else {
 				t.Logf("%d bytes were sent, and a snapshot has %d", n, snapshot)
+			}
+			began := time.Now()
+			n := comeBack(t, address, id, digest) / int64(*movers)
+			t.Logf("%d clients more were sent %d bytes each, in %v", *movers, n, time.Since(began).Round(time.Millisecond))
+			if n > snapshot/100 {
+				t.Errorf("they were sent %d bytes each, and a snapshot has %d", n, snapshot)
 			}
 			put()
 			awaitReplica(t, replica, func() bool { return replica.Len() == resources+1 })
