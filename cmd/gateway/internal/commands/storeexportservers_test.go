@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -70,18 +69,27 @@ var movers = flag.Int("movers", 500, "move a store under so many clients")
 
 const moversAtOnce = 2000
 
-// held reads a stream up to the first end of a snapshot, and returns its id and digest, and how many bytes it had.
-func held(ctx context.Context, address, id string) (at, digest string, n int, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/events?watch=notes&digest=1&resume=digest", nil)
+// readUpTo is what a stream has up to the first end of a snapshot.
+type readUpTo struct {
+	id, digest            string
+	bytes, events, resets int // events are upserts and deletes
+}
+
+// byDigest makes a stream resume by digest.
+const byDigest = "&digest=1&resume=digest"
+
+// readUp reads a stream of the watch notes up to the first end of a snapshot.
+func readUp(ctx context.Context, address, id, with string) (c readUpTo, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/events?watch=notes"+with, nil)
 	if err != nil {
-		return "", "", 0, err
+		return c, err
 	}
 	if id != "" {
 		request.Header.Set("Last-Event-ID", id)
 	}
 	response, err := (&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(request)
 	if err != nil {
-		return "", "", 0, err
+		return c, err
 	}
 	defer response.Body.Close()
 	ended := false
@@ -89,22 +97,24 @@ func held(ctx context.Context, address, id string) (at, digest string, n int, er
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			return "", "", n, fmt.Errorf("status %d, %w", response.StatusCode, err)
+			return c, fmt.Errorf("status %d, %w", response.StatusCode, err)
 		}
-		n += len(line)
+		c.bytes += len(line)
 		switch line = strings.TrimSuffix(line, "\n"); {
-		case id != "" && strings.HasPrefix(line, "event: reset"):
-			return "", "", n, errors.New("a reset")
+		case line == "event: reset":
+			c.resets++
+		case line == "event: upsert", line == "event: delete":
+			c.events++
 		case strings.HasPrefix(line, `data: {"type":"end_of_snapshot"`):
 			var e struct{ Digest string }
 			if err := json.Unmarshal([]byte(line[len("data: "):]), &e); err != nil {
-				return "", "", n, err
+				return c, err
 			}
-			digest, ended = e.Digest, true
+			c.digest, ended = e.Digest, true
 		case strings.HasPrefix(line, "id: "):
-			at = line[len("id: "):]
+			c.id = line[len("id: "):]
 		case line == "" && ended:
-			return at, digest, n, nil
+			return c, nil
 		}
 	}
 }
@@ -119,10 +129,10 @@ func comeBack(t *testing.T, address, id, digest string) (bytes int64) {
 	for range min(*movers, moversAtOnce) {
 		all.Go(func() {
 			for left.Add(-1) >= 0 {
-				_, now, n, err := held(t.Context(), address, id)
-				sent.Add(int64(n))
-				if err != nil || now != digest {
-					t.Errorf("error %v; the digest is %s, what is held has %s", err, now, digest)
+				c, err := readUp(t.Context(), address, id, byDigest)
+				sent.Add(int64(c.bytes))
+				if err != nil || c.resets > 0 || c.digest != digest {
+					t.Errorf("error %v, %d resets; the digest is %s, what is held has %s", err, c.resets, c.digest, digest)
 					return
 				}
 			}
@@ -177,7 +187,7 @@ watches: { notes: { source: local } }
 				t.Fatalf("%d resources, error %v", replica.Len(), err)
 			}
 			snapshot := received.bytes.Load()
-			id, digest, _, err := held(inTime(t), address, "")
+			at, err := readUp(inTime(t), address, "", byDigest)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +211,7 @@ watches: { notes: { source: local } }
 				t.Logf("%d bytes were sent, and a snapshot has %d", n, snapshot)
 			}
 			began := time.Now()
-			n := comeBack(t, address, id, digest) / int64(*movers)
+			n := comeBack(t, address, at.id, at.digest) / int64(*movers)
 			t.Logf("%d clients more were sent %d bytes each, in %v", *movers, n, time.Since(began).Round(time.Millisecond))
 			if n > snapshot/100 {
 				t.Errorf("they were sent %d bytes each, and a snapshot has %d", n, snapshot)
