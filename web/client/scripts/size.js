@@ -10,37 +10,37 @@ import { build } from 'esbuild';
 const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
 
 const budgets = [
-  { name: 'core', limit: 12_700, code: core },
-  { name: 'all of the main entry point', limit: 13_350, code: `export * from './index.js'` },
+  { name: 'core', limit: 12_850, code: core },
+  { name: 'all of the main entry point', limit: 13_500, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
-    limit: 12_950,
+    limit: 13_100,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useWatch } from './react.js'`,
   },
   {
     name: 'core and useResource',
-    limit: 13_350,
+    limit: 13_500,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useResource } from './react.js'`,
   },
   { name: 'React: all hooks, `hydrating`, alone', limit: 3_100, code: `export * from './react.js'` },
   { name: 'Vue: all of it, alone', limit: 2_500, code: `export * from './vue.js'` },
-  { name: 'Svelte: `useWatch`, `useResource`, `useQuery`, alone', limit: 2_500, code: `export * from './svelte.js'` },
+  { name: 'Svelte: all of it, alone', limit: 2_500, code: `export * from './svelte.js'` },
   { name: 'Solid: all of it, alone', limit: 2_800, code: `export * from './solid.js'` },
   { name: 'TanStack Table: all of it, alone', limit: 500, code: `export * from './tanstack_table.js'` },
   { name: 'TanStack DB: all of it, alone', limit: 1_500, code: `export * from './tanstack_db.js'` },
   {
     name: 'core and authenticated',
-    limit: 14_600,
+    limit: 14_750,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './auth.js'`,
   },
   {
     name: 'core and reportDelivery',
-    limit: 13_200,
+    limit: 13_300,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './delivery.js'`,
   },
   {
     name: 'core and watchShared',
-    limit: 21_700,
+    limit: 21_800,
     code: `export { RefusedError, NotAStreamError } from './index.js'; export { watchShared } from './shared.js'`,
   },
   { name: 'the worker that tabs share', limit: 19_100, code: `export { serveTabs } from './shared.js'` },

@@ -11,6 +11,7 @@ import Rows from './components/Rows.svelte';
 import Runes from './components/Runes.svelte';
 import Store from './components/Store.svelte';
 import Window from './components/Window.svelte';
+import WindowRunes from './components/WindowRunes.svelte';
 import { Counted, Line, remove, upsert } from './line.js';
 
 test('a store is one of Svelte, so $notes works', async () => {
@@ -30,12 +31,15 @@ test('a store is one of Svelte, so $notes works', async () => {
   notes.tide.close();
 });
 
-test('windows and counts are stores of Svelte too', async () => {
+test.each([
+  ['as stores of Svelte', Window],
+  ['with runes', WindowRunes],
+])('windows and counts are shown %s', async (_, shows) => {
   const [rows, groups] = [new Line(), new Line()];
   const page = watchWindow(rows.follow({ watches: [] }), { watch: 'w', order: 'n', limit: 2 });
   const states = watchCounts(groups.follow({ watches: [] }), { watch: 'w', by: 's' });
   const target = document.createElement('div');
-  const component = mount(Window, { target, props: { page, states } });
+  const component = mount(shows, { target, props: { page, states } });
   const shown = () => {
     flushSync();
     return target.textContent;
