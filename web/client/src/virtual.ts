@@ -47,8 +47,8 @@ export function offsetFor({ rows, before, total }: Seen, first: number, last: nu
 
 /** Returns what to draw at some places. */
 export function drawn<V>({ rows, before, total }: Seen<V>, first: number, last: number): Drawn<V> {
-  const count = last - first;
+  const end = Math.min(last, Math.max(total, before + rows.length)); // the list may end before the screen does
+  const count = Math.max(0, end - first);
   const from = Math.max(0, Math.min(first - before, rows.length - count));
-  const end = Math.min(last, Math.max(total, before + rows.length));
   return { rows: rows.slice(from, from + count), loaded: first >= before && end <= before + rows.length };
 }

@@ -66,6 +66,16 @@ describe('a virtual list', () => {
     expect(list.moves).toHaveLength(2);
   });
 
+  test('ends before the screen does, and each row is at its place', () => {
+    const list = new List(1_000, 256);
+    const look = virtual(list, 256);
+    list.answer();
+    look(970, 1_010);
+    list.answer();
+    expect(look(970, 1_010).rows.map(({ value }) => value)).toEqual(places(970, 1_000));
+    expect(look(970, 1_010).loaded).toBe(true);
+  });
+
   test('that is shorter than the screen is loaded', () => {
     const list = new List(3, 256);
     const look = virtual(list, 256);
