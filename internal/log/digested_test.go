@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -278,7 +279,8 @@ func TestDigestedAtAnotherReplica(t *testing.T) {
 					inSync(replicas[i])
 					replicas[i].Digested(digest.Digest{Count: 7}) // the first request, which is in vain
 				}
-				tried, failed, revision := 0, 0, uint64(1)
+				var tried, failed atomic.Int64
+				revision := uint64(1)
 				next := time.Now().Add(5 * time.Second)
 				for end := time.Now().Add(40 * time.Second); time.Now().Before(end); {
 					revision++
@@ -297,18 +299,18 @@ func TestDigestedAtAnotherReplica(t *testing.T) {
 					for _, w := range replicas[1:] {
 						for _, after := range []time.Duration{0, 300 * time.Millisecond, time.Second} {
 							time.AfterFunc(after, func() {
-								tried++
+								tried.Add(1)
 								if _, ok := w.Digested(sent); !ok {
-									failed++
+									failed.Add(1)
 								}
 							})
 						}
 					}
 				}
 				time.Sleep(2 * time.Second)
-				t.Logf("%d of %d requests at another replica are in vain", failed, tried)
-				if tried == 0 || failed*20 > tried {
-					t.Errorf("%d of %d requests at another replica are in vain", failed, tried)
+				t.Logf("%d of %d requests at another replica are in vain", failed.Load(), tried.Load())
+				if tried.Load() == 0 || failed.Load()*20 > tried.Load() {
+					t.Errorf("%d of %d requests at another replica are in vain", failed.Load(), tried.Load())
 				}
 			})
 		})

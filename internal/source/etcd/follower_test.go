@@ -389,7 +389,10 @@ func TestOfAnotherProcess(t *testing.T) {
 		"compacted":       {func(f *fake) { f.compacted = true }, "snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &fake{revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3), stored("b", 5)}, watches: (*fakeWatch).idle}
+			etcd := func() *fake {
+				return &fake{revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3), stored("b", 5)}, watches: (*fakeWatch).idle}
+			}
+			f := etcd()
 			before := f.serve(t, Config{})
 			before.epochs.replace(7)
 			first, err := watched(t, before, stream.Resume{}, commits(1))
@@ -401,6 +404,7 @@ func TestOfAnotherProcess(t *testing.T) {
 				has = append(has, before.resource(kv))
 			}
 			place := first.Resume()
+			f = etcd() // the watches of the first one may still end
 			c.change(f)
 			after := f.serve(t, Config{})
 			after.Recognise(place, slices.Values(has), nil)
