@@ -50,7 +50,7 @@ const (
 	idleEvery = 5 * time.Second
 	// endWithin bounds the last write of a watch.
 	endWithin = 10 * time.Second
-	// compactedFrom is the age from which on the file is written anew, so that nothing that was deleted or replaced
+	// compactedFrom is the age from which on the file is rewritten, so that nothing that was deleted or replaced
 	// is on the disk for longer than a day. That age is looked at a while after the start, and then each time
 	// compactionCheck has passed.
 	compactedFrom   = 23 * time.Hour
@@ -243,7 +243,7 @@ func (j *Journal) run() {
 	}
 }
 
-// compact writes the file anew if it is old. Commits go on meanwhile, and are written afterwards.
+// compact rewrites the file if it is old. Commits go on meanwhile, and are written afterwards.
 func (j *Journal) compact(now time.Time) {
 	age := now.Sub(j.file.Made())
 	if age >= 0 && age < compactedFrom || j.waiting.Load() > 0 || j.failed.Load() {

@@ -42,7 +42,7 @@ func Check(path string) (r Report, err error) {
 	return r, err
 }
 
-// Compact writes a file that no process has open anew, without what was deleted or replaced. It is checked before.
+// Compact rewrites a file that no process has open, without what was deleted or replaced. It is checked before.
 // Until the new one is whole, the old one stays, so that there must be room for both.
 func Compact(path string) (before, after int64, err error) {
 	r, err := Check(path)

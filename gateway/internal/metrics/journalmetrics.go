@@ -12,7 +12,7 @@ type journalCollector struct {
 
 var (
 	descJournalFile    = desc("journal_file_bytes", "Size of the file of the journal.")
-	descJournalFree    = desc("journal_free_bytes", "Bytes of the file of the journal that are free. The file is written anew each day, and at a start if they are more than half.")
+	descJournalFree    = desc("journal_free_bytes", "Bytes of the file of the journal that are free. The file is rewritten each day, and at a start if they are more than half.")
 	descJournalCommits = desc("journal_commits_total", "Transactions of the file of the journal.")
 	descJournalSeconds = desc("journal_commit_seconds_total", "Time that the transactions of the file of the journal have taken, most of it waiting for the disk.")
 	descJournalChanges = desc("journal_changes_total", "Changes that were written to the journal.")

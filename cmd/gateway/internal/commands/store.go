@@ -27,8 +27,8 @@ copy.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.checkStore(args[0]) },
 	}, &cobra.Command{
 		Use:   "compact FILE",
-		Short: "Write a file anew, without what was deleted or replaced",
-		Long: `Write the file of a store anew, so that no byte of what was deleted or replaced is
+		Short: "Rewrite a file without what was deleted or replaced",
+		Long: `Rewrite the file of a store, so that no byte of what was deleted or replaced is
 left in it. It is checked before, and replaced when the new one is whole: there must
 be room for both. Revisions and epochs stay. The gateway must have been stopped.`,
 		Args: cobra.ExactArgs(1),
