@@ -85,6 +85,7 @@ func TestNoDigestIsEverRight(t *testing.T) {
 		replica := c.Replica(t.Context(), "w")
 		defer replica.Close()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if replica.Len() != 1 || replica.Revision() != "1" || !replica.Verified().IsZero() {
 			t.Errorf("it shows %d resources at %q, verified at %v", replica.Len(), replica.Revision(), replica.Verified())
 		}
@@ -203,27 +204,25 @@ func TestHostileDigests(t *testing.T) {
 // shows what it had meanwhile, and does not come with a position that can be resumed.
 func TestStateThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var from []string
+		turns := slices.Repeat([]turn{stalls(comesBack)}, 2+mostGone+mostUnverified)
+		turns[0] = replies(heldBefore)
+		turns[len(turns)-1] = stalls(strings.ReplaceAll(heldBefore, "\"value\":1", "\"value\":2"))
+		s := &script{turns: turns}
 		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/digests/") {
 				http.Error(w, "{}", http.StatusGone)
 				return
 			}
-			switch from = append(from, r.Header.Get("Last-Event-ID")); len(from) {
-			case 1:
-				write(w, heldBefore)
-			case 2 + mostGone + mostUnverified:
-				stalls(strings.ReplaceAll(heldBefore, "\"value\":1", "\"value\":2"))(w, r)
-			default:
-				stalls(comesBack)(w, r)
-			}
+			s.ServeHTTP(w, r)
 		})
 		defer stop()
 		replica := c.Replica(t.Context(), "w")
 		defer replica.Close()
-		for len(from) < 2+mostGone+mostUnverified {
+		from := s.resumeIDs()
+		for len(from) < len(turns) {
 			time.Sleep(time.Second)
-			if r, ok := replica.Get("a"); replica.Len() > 0 && (!ok || string(r.Value) == "2" && len(from) < 2+mostGone) {
+			r, ok := replica.Get("a")
+			if from = s.resumeIDs(); replica.Len() > 0 && (!ok || string(r.Value) == "2" && len(from) < 2+mostGone) {
 				t.Fatalf("it shows %v", r)
 			}
 		}
