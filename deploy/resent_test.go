@@ -3,18 +3,20 @@
 package deploy_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,7 +78,7 @@ type deployment struct {
 	backend  *backend
 	replicas []*replica
 	clients  []*counting
-	copies   []*client.Replica[json.RawMessage] // of those that verify
+	copies   []*client.Replica[json.RawMessage] // of the first that verify, which keep values
 	quiet    func()                             // ends the changes
 	snapshot int64                              // bytes of one
 }
@@ -104,27 +106,31 @@ func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, re
 	for i := range n {
 		c := &counting{base: newTransport(), verifies: i%2 == 1}
 		d.clients = append(d.clients, c)
+		if !c.verifies {
+			running.Go(func() {
+				if err := c.follow(ctx, url+"/v1/events?watch=services"); err != nil {
+					t.Errorf("a client gave up: %v", err)
+				}
+			})
+			continue
+		}
 		server, err := client.New(url, client.Options{Transport: c})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { server.Close() })
-		if c.verifies {
-			copied := client.ReplicaOf[json.RawMessage](ctx, server, "services")
-			t.Cleanup(copied.Close)
-			d.copies = append(d.copies, copied)
-			c.verified.Store(&copied)
+		if len(d.copies) >= mostCopies {
+			hashed := client.ReplicaOf[nothing](ctx, server, "services")
+			t.Cleanup(hashed.Close)
+			c.verify(hashed)
 			continue
 		}
-		running.Go(func() {
-			for _, err := range server.Watch(ctx, "services") {
-				if err != nil && ctx.Err() == nil {
-					t.Errorf("a client gave up: %v", err)
-				}
-			}
-		})
+		copied := client.ReplicaOf[json.RawMessage](ctx, server, "services")
+		t.Cleanup(copied.Close)
+		d.copies = append(d.copies, copied)
+		c.verify(copied)
 	}
-	d.settleWithin(patience + time.Duration(n)*loadPatience)
+	d.settle()
 	for _, c := range d.clients {
 		d.snapshot = c.take().bytes
 	}
@@ -132,6 +138,15 @@ func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, re
 	t.Cleanup(d.quiet)
 	return d
 }
+
+// mostCopies is how many clients keep values. The others that verify keep the hashes of values, so that many have room.
+const mostCopies = 100
+
+// nothing is what is kept of a value.
+type nothing struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*nothing) UnmarshalJSON([]byte) error { return nil }
 
 // longValue returns a value of about 300 bytes that nothing compresses well.
 func longValue(n int) string {
@@ -178,11 +193,7 @@ const loadPatience = 100 * time.Millisecond
 // settle waits until every client has a stream that has caught up, and has verified what it holds if it was asked to.
 func (d *deployment) settle() {
 	d.t.Helper()
-	d.settleWithin(patience)
-}
-
-func (d *deployment) settleWithin(patience time.Duration) {
-	d.t.Helper()
+	patience := patience + time.Duration(len(d.clients))*loadPatience
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
@@ -278,15 +289,67 @@ type counting struct {
 	base     http.RoundTripper
 	verifies bool
 
-	verified atomic.Pointer[*client.Replica[json.RawMessage]] // what it keeps; nil: that is not verified
+	mu       sync.Mutex // guards the following fields
+	held     verified   // nil: what it has is not verified
+	resent   resent
+	lost     time.Time // when the last stream ended; zero: one is open
+	open     bool      // a stream has caught up
+	primed   bool      // so has one at any time
+	asked    time.Time // when a stream has asked to verify what is held; zero: it has not
+	awaiting bool      // the gap ends once that is done
+}
 
-	mu     sync.Mutex // guards the following fields
-	resent resent
-	lost   time.Time // when the last stream ended; zero: one is open
-	open   bool      // a stream has caught up
-	primed bool      // so has one at any time
-	asked  time.Time // when a stream has asked to verify what is held; zero: it has not
-	verify bool      // the gap ends once that is done
+// verified says when what it has was last found to be what the server has.
+type verified interface{ Verified() time.Time }
+
+// verify sets what the client has.
+func (c *counting) verify(held verified) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = held
+}
+
+// follow follows a stream as a browser's EventSource does, and keeps the id alone. After an answer of the proxy that no replica is
+// there it asks again, as a page does that makes another EventSource. It returns an error if it is refused otherwise.
+func (c *counting) follow(ctx context.Context, url string) error {
+	id, retry := "", 3*time.Second
+	for ctx.Err() == nil {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Accept", "text/event-stream")
+		if id != "" {
+			request.Header.Set("Last-Event-ID", id)
+		}
+		if response, err := c.RoundTrip(request); err == nil {
+			if status := response.StatusCode; status != http.StatusOK && status != http.StatusBadGateway && status != http.StatusServiceUnavailable {
+				response.Body.Close()
+				return fmt.Errorf("%s", response.Status)
+			}
+			lines, next := bufio.NewReaderSize(response.Body, 16<<10), id
+			for {
+				line, err := lines.ReadSlice('\n') // of a line that is longer, the rest is taken for another one
+				if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+					break
+				}
+				if len(line) == 1 { // the end of an event
+					id = next
+				} else if after, is := bytes.CutPrefix(line, []byte("id: ")); is {
+					next = string(bytes.TrimSpace(after))
+				} else if after, is := bytes.CutPrefix(line, []byte("retry: ")); is {
+					ms, _ := strconv.Atoi(string(bytes.TrimSpace(after)))
+					retry = time.Duration(ms) * time.Millisecond
+				}
+			}
+			response.Body.Close()
+		}
+		select {
+		case <-time.After(retry):
+		case <-ctx.Done():
+		}
+	}
+	return nil
 }
 
 // caughtUp reports whether the client has all that its stream has. One that is asked to verify what it holds has it once it has
@@ -294,17 +357,16 @@ type counting struct {
 func (c *counting) caughtUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	copied := c.verified.Load()
 	switch {
 	case !c.open:
 		return false
-	case !c.verify:
+	case !c.awaiting:
 		return true
-	case copied == nil || (*copied).Verified().Before(c.asked):
+	case c.held == nil || c.held.Verified().Before(c.asked):
 		return false
 	}
-	c.resent.gaps = append(c.resent.gaps, (*copied).Verified().Sub(c.lost))
-	c.lost, c.verify = time.Time{}, false
+	c.resent.gaps = append(c.resent.gaps, c.held.Verified().Sub(c.lost))
+	c.lost, c.awaiting = time.Time{}, false
 	return true
 }
 
@@ -376,7 +438,7 @@ func (b *countedBody) look(read []byte) {
 			return
 		}
 		b.done, b.of.open, b.of.primed = true, true, true
-		if b.of.verify = bytes.Contains(event, []byte(`"verify":true`)); b.of.verify {
+		if b.of.awaiting = bytes.Contains(event, []byte(`"verify":true`)); b.of.awaiting {
 			b.of.asked = time.Now()
 			return
 		}
