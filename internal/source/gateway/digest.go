@@ -36,28 +36,46 @@ func (m *member) verifies() bool {
 // mostWaiting is how many events may come before the one with the position. They are of the same flush.
 const mostWaiting = 10_000
 
+// waiting are events that are handled once one of them has the position.
+type waiting struct {
+	events []client.Event
+	bytes  int64 // that the sink was charged for them
+}
+
+// waitingCost is about what such an event takes, besides its key and its value.
+const waitingCost = int64(unsafe.Sizeof(client.Event{}))
+
+// forget drops what waits, and returns it.
+func (w *waiting) forget(sink stream.Sink) []client.Event {
+	events := w.events
+	sink.Charge(-w.bytes)
+	*w = waiting{}
+	return events
+}
+
 // wait keeps the events from an end_of_snapshot that asks to verify on, until one has the position, which names the
 // order. Then it handles all of them.
 func (r *reader) wait(e client.Event) error {
 	if e.Type == client.Reset {
-		r.waiting = nil
+		r.waiting.forget(r.Sink)
 		return r.receive(e)
 	}
-	if len(r.waiting) == 0 {
+	if len(r.waiting.events) == 0 {
 		if err := r.Suspend("verifying what is held"); err != nil {
 			return err
 		}
 	}
-	r.waiting = append(r.waiting, e)
+	cost := waitingCost + int64(len(e.Key)+len(e.Value))
+	r.Sink.Charge(cost)
+	r.waiting.events, r.waiting.bytes = append(r.waiting.events, e), r.waiting.bytes+cost
 	at := ownPosition(e.ID, r.Watch)
 	switch {
-	case at == "" && len(r.waiting) > mostWaiting:
+	case at == "" && len(r.waiting.events) > mostWaiting:
 		return r.Invalid("%d events after an end_of_snapshot, without a position: want one", mostWaiting)
 	case at == "":
 		return nil
 	}
-	events := r.waiting
-	r.waiting = nil
+	events := r.waiting.forget(r.Sink)
 	if err := r.verify(&events[0], at); err != nil {
 		return err
 	}
@@ -70,8 +88,8 @@ func (r *reader) wait(e client.Event) error {
 }
 
 // verify makes the sink have the state that an end_of_snapshot is about: what it holds, and what differs of that. It
-// then has the same as after a snapshot. at is a position of the same order, at that state or later. If it cannot, the next request begins where this one did, or after some
-// failures with a snapshot.
+// then has the same as after a snapshot. at is a position of the same order, at that state or later. If it cannot, the
+// next request begins where this one did, or after some failures with a snapshot.
 func (r *reader) verify(e *client.Event, at string) error {
 	revision, err := decodeRevision(e.Revision)
 	if err != nil {

@@ -70,7 +70,8 @@ func (m *member) begins() (p stream.Position, ok bool) {
 	if m.reader == nil {
 		return p, false
 	}
-	m.reader.changed, m.reader.waiting = false, nil
+	m.reader.changed = false
+	m.reader.waiting.forget(m.reader.Sink)
 	p, ok, err := m.reader.Begin()
 	if err != nil {
 		m.endLocked(err, false)
@@ -89,6 +90,7 @@ func (m *member) end(err error, own bool) {
 }
 
 func (m *member) endLocked(err error, own bool) {
+	m.reader.waiting.forget(m.reader.Sink)
 	m.reader, m.err, m.own = nil, err, own
 	close(m.ended)
 }

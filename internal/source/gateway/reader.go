@@ -16,8 +16,8 @@ type reader struct {
 	*adapter.Reader
 	ctx     context.Context // of Watch
 	source  *Source
-	changed bool           // what has changed since the position has come, or a part of it
-	waiting []client.Event // from an end_of_snapshot that asks to verify on, until one has the position; nil: none
+	changed bool    // what has changed since the position has come, or a part of it
+	waiting waiting // from an end_of_snapshot that asks to verify on, until one has the position
 }
 
 func newReader(ctx context.Context, s *Source, resume stream.Resume, sink stream.Sink) *reader {
@@ -33,7 +33,7 @@ func newReader(ctx context.Context, s *Source, resume stream.Resume, sink stream
 // receive handles one event.
 func (r *reader) receive(e client.Event) error {
 	switch {
-	case len(r.waiting) > 0 || e.Type == client.EndOfSnapshot && e.Verify:
+	case len(r.waiting.events) > 0 || e.Type == client.EndOfSnapshot && e.Verify:
 		return r.wait(e)
 	case e.Type == client.EndOfSnapshot:
 		r.source.unverified, r.source.gone = 0, 0

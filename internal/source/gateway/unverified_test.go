@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,5 +120,42 @@ func TestVerifiedWithoutRequests(t *testing.T) {
 		if want := "status resyncing verifying what is held\nreset f\nupsert \"x\" 7 1\ncommit 9\nstatus in_sync \nupsert \"y\" 10 2\ncommit 10"; sink.String() != want {
 			t.Errorf("calls\n%s\nwant\n%s", sink, want)
 		}
+	})
+}
+
+// charged counts what a sink is charged.
+type charged struct {
+	holding
+	now, most atomic.Int64
+}
+
+// Charge implements [stream.Sink].
+func (c *charged) Charge(bytes int64) { c.most.Store(max(c.most.Load(), c.now.Add(bytes))) }
+
+// TestWaitingIsCharged: what an upstream sends before the position of the state to verify is charged to the watch.
+func TestWaitingIsCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events, size = 50, 2000
+		text := hello + status("catching_up", "verify what is held", "") +
+			event("end_of_snapshot", `,"revision":"9","count":1,"resumed":true,"verify":true,"digest":"1-00000000000000000a0b63040ce39073"`, "")
+		for i := range events {
+			text += upsert("y", 10+i, `"`+strings.Repeat("x", size)+`"`, "")
+		}
+		_, u, stop := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) { stalls(text)(w, r) })
+		defer stop()
+		sink := &charged{holding: holding{&calls{}}}
+		end := watches(t, sourceOf(t, u, "w"), sink)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		held := sink.now.Load()
+		if held < events*size {
+			t.Errorf("the sink is charged %d bytes, %d wait", held, events*size)
+		}
+		time.Sleep(time.Minute) // it has come back, and the same waits again
+		synctest.Wait()
+		if most := sink.most.Load(); most > held {
+			t.Errorf("the sink was charged %d bytes at most, want %d as the first time", most, held)
+		}
+		end()
 	})
 }
