@@ -13,16 +13,17 @@ import (
 //
 // Owned by one goroutine.
 type Columns struct {
-	of       []*Definition
-	at       [][]int // by definition: which of all columns its own are
-	finder   *document.Finder
+	at     [][]int // by order: which of all columns its own are
+	finder *document.Finder
+
 	old, new [][]byte
 	known    bool // both values are JSON as far as they were read
+	same     bool // no column of any order has changed; old and new are not set
 }
 
 // NewColumns returns the columns of the orders of some definitions, none of which projects.
 func NewColumns(of []*Definition) *Columns {
-	c := &Columns{of: of}
+	c := &Columns{}
 	var paths []document.Path
 	for _, d := range of {
 		var at []int
@@ -41,25 +42,26 @@ func NewColumns(of []*Definition) *Columns {
 
 // Read reads the values of a resource before a change and after it.
 func (c *Columns) Read(before, after []byte) {
+	if c.same = c.finder.Unchanged(before, after); c.same {
+		return
+	}
 	c.known = c.finder.Find(before, c.old) && c.finder.Find(after, c.new)
 }
 
+// AllSame reports whether the change certainly leaves the resource at its place in all orders.
+func (c *Columns) AllSame() bool { return c.same }
+
 // Same reports whether the change certainly leaves the resource at its place in an order.
 func (c *Columns) Same(order int) bool {
+	if c.same {
+		return true
+	}
 	for _, i := range c.at[order] {
 		if (c.old[i] == nil) != (c.new[i] == nil) || !bytes.Equal(c.old[i], c.new[i]) {
 			return false
 		}
 	}
 	return c.known
-}
-
-// AppendSortKey appends what the resource is sorted by in an order after the change.
-func (c *Columns) AppendSortKey(dst []byte, of int) []byte {
-	for n, i := range c.at[of] {
-		dst = appendColumn(dst, c.new[i], c.of[of].order[n].Descending)
-	}
-	return dst
 }
 
 // appendColumn appends the sort key of a column; nil: it is absent.

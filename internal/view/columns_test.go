@@ -15,7 +15,7 @@ func TestColumns(t *testing.T) {
 	for _, order := range []string{"a", "-a,b", "c.d,a", "c", "-c.d.e,c.d", "e"} {
 		of = append(of, windowOf(t, Params{Order: order, Limit: "5"}))
 	}
-	same := 0
+	same, all := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewColumns(of)
 		part := rapid.SampledFrom([]string{`"a":1`, `"a":2`, `"a":"x"`, `"b":1`, `"b":null`, `"c":{"d":1}`, `"c":{"d":{"e":2}}`, `"c":{"d"}`, `"c":7`, `"f":0`, `x`})
@@ -32,18 +32,21 @@ func TestColumns(t *testing.T) {
 		})
 		before, after := value.Draw(t, "before"), value.Draw(t, "after")
 		c.Read(before, after)
+		if c.AllSame() {
+			all++
+		}
 		for i, d := range of {
 			if !c.Same(i) {
 				continue
 			}
 			same++
 			was, is := d.AppendSortKey(nil, stream.Resource{Value: before}), d.AppendSortKey(nil, stream.Resource{Value: after})
-			if got := c.AppendSortKey(nil, i); !bytes.Equal(was, is) || !bytes.Equal(got, is) {
-				t.Fatalf("%s and %s have the same place in %s: %q, %q, %q", before, after, d.Params().Order, was, is, got)
+			if !bytes.Equal(was, is) {
+				t.Fatalf("%s and %s have the same place in %s: %q, %q", before, after, d.Params().Order, was, is)
 			}
 		}
 	})
-	if same == 0 {
-		t.Error("no change leaves a resource at its place")
+	if same == 0 || all == 0 {
+		t.Errorf("%d changes leave a resource at its place, %d at all places", same, all)
 	}
 }

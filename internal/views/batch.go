@@ -153,9 +153,9 @@ func (b *batch) find(c log.Entry) {
 	}
 	r := c.Resource()
 	if counts && !c.Deleted() {
-		b.candidates(view.Change{New: &r}, func(k candidate, matches bool, err error) {
-			k.ID.countFailure(err)
-			if e := k.ID; matches && e.apply(c, r, true, absent) {
+		b.candidates(view.Change{New: &r}, func(e *entry, matches bool, err error) {
+			e.countFailure(err)
+			if matches && e.apply(c, r, true, absent) {
 				b.spent += len(r.Value) / projectedBytes
 				e.applied = c.Seq()
 				b.touch(e)
@@ -188,9 +188,9 @@ func (b *batch) findLeaving(c log.Entry, r stream.Resource) {
 		}
 	case ok && !before.Deleted():
 		old := before.Resource()
-		b.candidates(view.Change{Old: &old}, func(k candidate, matches bool, _ error) {
+		b.candidates(view.Change{Old: &old}, func(e *entry, matches bool, _ error) {
 			if matches {
-				b.leave(k.ID, c, r, present)
+				b.leave(e, c, r, present)
 			}
 		})
 	}
@@ -201,9 +201,9 @@ func (b *batch) have(c log.Entry, r stream.Resource, ok bool) {
 	if !ok {
 		return
 	}
-	b.candidates(view.Change{New: &r}, func(k candidate, matches bool, _ error) {
+	b.candidates(view.Change{New: &r}, func(e *entry, matches bool, _ error) {
 		if matches {
-			k.ID.applied = c.Seq()
+			e.applied = c.Seq()
 		}
 	})
 }
@@ -238,9 +238,9 @@ func (b *batch) findFormer(c log.Entry, r stream.Resource) {
 		}
 		if !before.Deleted() {
 			old := before.Resource()
-			b.candidates(view.Change{Old: &old}, func(k candidate, matches bool, _ error) {
+			b.candidates(view.Change{Old: &old}, func(e *entry, matches bool, _ error) {
 				if matches {
-					left(k.ID)
+					left(e)
 				}
 			})
 		}

@@ -1,6 +1,8 @@
 package views
 
 import (
+	"slices"
+
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
@@ -20,8 +22,8 @@ type bundle struct {
 	news    []*entry // have something new
 	spent   int      // by asking for candidates, until somebody counts it
 
-	columns *view.Columns // of the orders of all of the watch; nil: they are others since it was made
-	read    bool          // it has the change at hand
+	orders  []*entry      // those of all of the watch, which the index does not have
+	columns *view.Columns // of orders, in their order; nil: they are others since it was made
 }
 
 func newBundle(v *Views, indexed bool) bundle {
@@ -30,7 +32,10 @@ func newBundle(v *Views, indexed bool) bundle {
 
 func (b *bundle) add(e *entry) {
 	b.members[e] = struct{}{}
-	b.forgetColumns(e)
+	if e.sortsAll() {
+		b.orders, b.columns = append(b.orders, e), nil
+		return
+	}
 	if b.indexed || e.declared == nil {
 		b.index.Add(e, e.definition)
 		return
@@ -40,7 +45,10 @@ func (b *bundle) add(e *entry) {
 
 func (b *bundle) drop(e *entry) {
 	delete(b.members, e)
-	b.forgetColumns(e)
+	if i := slices.Index(b.orders, e); i >= 0 {
+		b.orders, b.columns = slices.Delete(b.orders, i, i+1), nil
+		return
+	}
 	b.index.Remove(e)
 }
 
@@ -110,9 +118,17 @@ func (b *bundle) touch(e *entry) {
 // candidate is a view that a change can concern.
 type candidate = view.Candidate[*entry]
 
-// candidates calls f for each view that the index names, with whether it matches, and why that is
-// not known.
-func (b *bundle) candidates(c view.Change, f func(k candidate, matches bool, err error)) {
+// candidates calls f for each view that a change can concern, with whether it matches, and why that is not known.
+func (b *bundle) candidates(c view.Change, f func(e *entry, matches bool, err error)) {
+	b.indexedBy(c, func(k candidate, matches bool, err error) { f(k.ID, matches, err) })
+	b.spent += len(b.orders)
+	for _, e := range b.orders {
+		f(e, true, nil)
+	}
+}
+
+// indexedBy is candidates for the views that the index has.
+func (b *bundle) indexedBy(c view.Change, f func(k candidate, matches bool, err error)) {
 	b.index.Candidates(c, func(k candidate) {
 		ask := k.After
 		if c.New == nil {
@@ -163,53 +179,54 @@ func (b *bundle) change(s log.Snapshot, c log.Entry) {
 		change.Old = &old
 	}
 	deleted := c.Deleted()
-	b.read = false
-	b.candidates(change, func(k candidate, matches bool, err error) {
+	b.indexedBy(change, func(k candidate, matches bool, err error) {
 		if change.New != nil {
 			k.ID.countFailure(err)
 		}
-		if !matches && (deleted || hadNone(k)) || b.passes(k.ID, change) {
+		if !matches && (deleted || hadNone(k)) {
 			return
 		}
 		if k.ID.apply(c, r, matches && !deleted, absent) {
 			b.touch(k.ID)
 		}
 	})
+	b.changeOrders(c, r, change)
 }
 
-// passes reports whether a change passes by an order: the resource stays at its place, where no window has rows. It is most changes,
-// and the columns of all orders are read at once. An order that has some of the transaction is told, since its windows may be others
-// by now.
-func (b *bundle) passes(e *entry, c view.Change) bool {
-	if e.order == nil || c.Old == nil || c.New == nil || e.opened || !e.definition.SortsAll() {
-		return false
+// changeOrders applies a change to the orders of all of the watch. Most changes pass by all of them.
+func (b *bundle) changeOrders(c log.Entry, r stream.Resource, change view.Change) {
+	if len(b.orders) == 0 {
+		return
 	}
 	if b.columns == nil {
-		b.makeColumns()
-	}
-	if !b.read {
-		b.columns.Read(c.Old.Value, c.New.Value)
-		b.read = true
-	}
-	return b.columns.Same(e.column) && !e.order.shows(b.columns, e.column, c.New.Key)
-}
-
-// forgetColumns has the columns made again, if a view that comes or goes has some of them.
-func (b *bundle) forgetColumns(e *entry) {
-	if e.definition.SortsAll() {
-		b.columns = nil
-	}
-}
-
-func (b *bundle) makeColumns() {
-	var of []*view.Definition
-	for e := range b.members {
-		if e.definition.SortsAll() {
-			e.column = len(of)
+		var of []*view.Definition
+		for _, e := range b.orders {
 			of = append(of, e.definition)
 		}
+		b.columns = view.NewColumns(of)
 	}
-	b.columns, b.read = view.NewColumns(of), false
+	b.spent++
+	updates := change.Old != nil && change.New != nil
+	if updates {
+		if b.columns.Read(change.Old.Value, change.New.Value); b.columns.AllSame() && len(b.open) == 0 && !b.shows(r.Key) {
+			return
+		}
+	}
+	b.spent += len(b.orders)
+	for i, e := range b.orders {
+		// An order that has some of the transaction is told, since its windows may be others by now.
+		if updates && !e.opened && b.columns.Same(i) && !e.order.shows(r.Key) {
+			continue
+		}
+		if e.apply(c, r, !c.Deleted(), absent) {
+			b.touch(e)
+		}
+	}
+}
+
+// shows reports whether a window of an order of all of the watch has a row of a key.
+func (b *bundle) shows(key string) bool {
+	return slices.ContainsFunc(b.orders, func(e *entry) bool { return e.order.shows(key) })
 }
 
 // changeOfUnknown handles a change of a resource whose former value is unknown. was says

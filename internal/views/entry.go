@@ -36,7 +36,6 @@ type entry struct {
 	over     bool         // it is declared, and does not fit: what it has is not published any more
 	at       log.Snapshot // the state that it has, once it is whole
 	seen     uint64       // number of the version of the watch that its last turn was about
-	column   int          // of an order: its number among those of the columns of its bundle
 }
 
 // subject is what a view is of, and for whom. Static after construction.
@@ -112,6 +111,9 @@ func (e *entry) id() string {
 // indexed reports whether the index finds the view. One that is declared is asked about every
 // change, since it counts those on which its filter fails.
 func (e *entry) indexed() bool { return e.declared == nil && e.definition.Indexed() }
+
+// sortsAll reports whether it is an order of all of its watch.
+func (e *entry) sortsAll() bool { return e.order != nil && e.definition.SortsAll() }
 
 // feeder returns the feeder that feeds a view, or watches over it.
 func (p *parent) feeder(e *entry) *feeder {

@@ -213,9 +213,9 @@ var windowMutants = []mutant{
 	},
 	{
 		"a change of a resource in a window passes by",
-		"internal/views/bundle.go",
-		"b.columns.Same(e.column) && !e.order.shows(b.columns, e.column, c.New.Key)",
-		"b.columns.Same(e.column)",
+		"internal/views/sorted.go",
+		"shows(key string) bool { return t.shown[key] > 0 }",
+		"shows(key string) bool { return false }",
 	},
 	{
 		"the total of a window that nothing touches stays",
@@ -225,9 +225,21 @@ var windowMutants = []mutant{
 	},
 	{
 		"a window that has moved is not told of changes where it was not before",
-		"internal/views/sorted.go",
-		"\t\t\tw.read(&t.tree, t.revision)\n\t\t\tt.extent.known = false\n",
-		"\t\t\tw.read(&t.tree, t.revision)\n",
+		"internal/views/window.go",
+		"\t\tw.of.order.show(came.key(), 1)\n",
+		"\t\tw.of.order.show(came.key(), 0)\n",
+	},
+	{
+		"a window that has lost a resource takes it for one that another window shows",
+		"internal/views/window.go",
+		"\tw.of.order.show(r.key(), -1)\n}\n\n// first",
+		"\tw.of.order.show(r.key(), -2)\n}\n\n// first",
+	},
+	{
+		"a change of what an order sorts by passes by",
+		"internal/view/internal/document/unchanged.go",
+		"\t\tcase len(child.ends) > 0:\n",
+		"\t\tcase len(child.ends) > 1:\n",
 	},
 	{
 		"a reader comes back to a window under other rules",

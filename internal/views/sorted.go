@@ -57,30 +57,20 @@ type sorted struct {
 	builder   *order.Builder // of the tree: it has what was added so far; nil: the tree has
 	at        stream.Status  // that was published last
 	origin    uint64
-	revision  uint64 // of the newest change
-	published uint64 // that of the last Publish
-	ended     bool   // its transaction has ended
-	unordered bool   // changes that have no revision of their own are among those since the last Publish
-	moved     bool   // keys have come, gone, or have other places, since the last Publish
-	doubt     uint64 // a revision before which the windows may have been others; 0: none
-	item, old []byte // used again
-	extent    extent
-	alarm     *time.Timer // which has a window told at tellAt; nil: none was
-	tellAt    time.Time   // zero: all are
+	revision  uint64         // of the newest change
+	published uint64         // that of the last Publish
+	ended     bool           // its transaction has ended
+	unordered bool           // changes that have no revision of their own are among those since the last Publish
+	moved     bool           // keys have come, gone, or have other places, since the last Publish
+	doubt     uint64         // a revision before which the windows may have been others; 0: none
+	item, old []byte         // used again
+	shown     map[string]int // by key, how many windows have a row of it
+	alarm     *time.Timer    // which has a window told at tellAt; nil: none was
+	tellAt    time.Time      // zero: all are
 }
-
-// extent is where the windows of an order have rows: no window has a place before the first one, or after
-// the last one.
-type extent struct {
-	known       bool // for the windows as they are
-	first, last string
-}
-
-// has reports whether a window may have a row at a place.
-func (x extent) has(item []byte) bool { return x.first <= string(item) && string(item) <= x.last }
 
 func newSorted(d *view.Definition, of *log.View, account *memory.Account) *sorted {
-	t := &sorted{definition: d, empty: of, account: account}
+	t := &sorted{definition: d, empty: of, account: account, shown: map[string]int{}}
 	t.list.Store(new([]*window))
 	t.adopted = t.list.Load()
 	return t
@@ -94,7 +84,7 @@ func (t *sorted) Begin(log.Snapshot, string, uint64) {
 
 func (t *sorted) forget() {
 	t.tree, t.builder, t.begun, t.whole, t.revision, t.published, t.doubt = order.Tree{}, nil, false, false, 0, 0, 0
-	t.ended, t.unordered, t.moved, t.extent, t.tellAt = false, false, false, extent{}, time.Time{}
+	t.ended, t.unordered, t.moved, t.tellAt = false, false, false, time.Time{}
 	for _, w := range t.windows {
 		w.forget()
 	}
@@ -202,42 +192,22 @@ func (t *sorted) changes(old, now []byte, n int) {
 	}
 }
 
-// changesAt tells the windows that a resource has changed whose place is the same. Most places are in no
-// window, and cost two comparisons however many windows there are.
+// changesAt tells the windows that a resource has changed whose place is the same. Most resources are in no
+// window, and cost one look-up however many windows there are.
 func (t *sorted) changesAt(item []byte, n int) {
-	if t.isShown(item) {
+	if t.shown[string(item[n:])] > 0 {
 		t.changes(item, item, n)
 	}
 }
 
-// isShown reports whether a window may have a row at a place.
-func (t *sorted) isShown(item []byte) bool {
-	if !t.extent.known {
-		t.extent = t.measure()
-	}
-	return t.extent.has(item)
-}
+// shows reports whether a window has a row of a key.
+func (t *sorted) shows(key string) bool { return t.shown[key] > 0 }
 
-// shows reports whether a window may have a row where the columns have a resource.
-func (t *sorted) shows(columns *view.Columns, of int, key string) bool {
-	t.item = append(columns.AppendSortKey(t.item[:0], of), key...)
-	return t.isShown(t.item)
-}
-
-// measure returns where the windows have rows.
-func (t *sorted) measure() extent {
-	x := extent{known: true}
-	for _, w := range t.windows {
-		if !w.begun || len(w.rows) == 0 {
-			continue
-		}
-		first, last := w.rows[0].item, w.rows[len(w.rows)-1].item
-		if x.last == "" || first < x.first {
-			x.first = first
-		}
-		x.last = max(x.last, last)
+// show records that so many more windows have a row of a key.
+func (t *sorted) show(key string, n int) {
+	if t.shown[key] += n; t.shown[key] == 0 {
+		delete(t.shown, key)
 	}
-	return x
 }
 
 // endStep reads the windows again that a step has changed.
@@ -245,7 +215,6 @@ func (t *sorted) endStep() {
 	for _, w := range t.windows {
 		if w.dirty {
 			w.read(&t.tree, t.revision)
-			t.extent.known = false
 		}
 	}
 }
@@ -340,7 +309,6 @@ func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
 		w.state.CloseTransaction(true)
 		w.published()
 		w.begun, wrote = true, true
-		t.extent.known = false
 	case w.moved || len(w.changed) > 0:
 		wrote = w.write(t, s)
 		if t.unordered && wrote {
@@ -379,7 +347,6 @@ func (t *sorted) adopt() {
 		}
 	}
 	t.windows = slices.Clone(*list)
-	t.extent.known = false
 }
 
 // Abandon does nothing: no window is declared.

@@ -51,12 +51,15 @@ type row struct {
 	sortKey int    // the length of the sort key
 }
 
-// rowBytes is what a row takes besides its item.
-const rowBytes = 24
+// rowBytes is what a row takes besides its item, with its place among the keys that the windows of its order show.
+const rowBytes = 24 + 48
 
 func (r row) key() string { return r.item[r.sortKey:] }
 
 func (w *window) forget() {
+	for _, r := range w.rows {
+		w.of.order.show(r.key(), -1)
+	}
 	w.begun, w.dirty, w.moved, w.rows, w.shown, w.about, w.untold, w.size = false, false, false, nil, nil, storage.Window{}, false, 0
 	clear(w.changed)
 	clear(w.came)
@@ -110,7 +113,7 @@ func (w *window) read(tree *order.Tree, revision uint64) {
 			break
 		}
 		for len(before) > 0 && compareItem(before[0], sortKey, key) < 0 {
-			w.left[before[0].key()] = revision
+			w.leave(before[0], revision)
 			before = before[1:]
 		}
 		if len(before) > 0 && compareItem(before[0], sortKey, key) == 0 {
@@ -118,13 +121,21 @@ func (w *window) read(tree *order.Tree, revision uint64) {
 			before = before[1:]
 			continue
 		}
-		rows = append(rows, row{string(sortKey) + string(key), len(sortKey)})
-		w.came[string(key)] = revision
+		came := row{string(sortKey) + string(key), len(sortKey)}
+		rows = append(rows, came)
+		w.came[came.key()] = revision
+		w.of.order.show(came.key(), 1)
 	}
 	for _, r := range before {
-		w.left[r.key()] = revision
+		w.leave(r, revision)
 	}
 	w.rows, w.dirty, w.moved = rows, false, true
+}
+
+// leave records that a row is not in it any more, or has another place.
+func (w *window) leave(r row, revision uint64) {
+	w.left[r.key()] = revision
+	w.of.order.show(r.key(), -1)
 }
 
 // first returns how many resources come before the window.

@@ -166,6 +166,47 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "the digest of a view is that of values before its rules",
+		edits: []edit{{
+			file: "internal/log/view.go",
+			old:  "		to.Content = digest.Of(e.log.framing.Key(e.s, e.e), projected.Value, projected.Encoding)\n",
+			new:  "		to.Content = digest.Of(e.log.framing.Key(e.s, e.e), e.Resource().Value, projected.Encoding)\n",
+		}},
+	},
+	{
+		name: "a reader that comes from another replica is sent digests where deletes have no revision",
+		args: []string{"-deletes", strconv.Itoa(int(streamtest.NoRevision))},
+		edits: []edit{{
+			file: "internal/log/subscription.go",
+			old:  "	if s.options.Digest && (s.fromThisLog || ",
+			new:  "	if s.options.Digest && (true || s.fromThisLog || ",
+		}},
+	},
+	{
+		name: "a reader goes on after the newest state, not after the one that it verifies",
+		edits: []edit{{
+			file: "internal/log/subscription.go",
+			old:  "		s.cursor = w.v.Seq\n",
+			new:  "		if s.cursor = w.v.Seq; w.purpose == verifying {\n			s.cursor = s.log.newest().Seq\n		}\n",
+		}},
+	},
+	{
+		name: "what is sent to verify has ids in the middle",
+		edits: []edit{{
+			file: "internal/log/subscription.go",
+			old:  "(done || !w.whole())",
+			new:  "(done || !w.whole() || w.purpose == verifying)",
+		}},
+	},
+	{
+		name: "the digest of a catch-up is that of the newest state",
+		edits: []edit{{
+			file: "internal/log/subscription.go",
+			old:  "		b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))\n",
+			new:  "		b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, s.log.newest()))\n",
+		}},
+	},
+	{
 		name: "the digest lacks what a change replaces",
 		edits: []edit{{
 			file: "internal/log/writer.go",
@@ -512,9 +553,9 @@ var mutants = []mutant{
 		name: "a window that has moved is not told of changes where it was not before",
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{
-			file: "internal/views/sorted.go",
-			old:  "			w.read(&t.tree, t.revision)\n			t.extent.known = false\n",
-			new:  "			w.read(&t.tree, t.revision)\n",
+			file: "internal/views/window.go",
+			old:  "		w.of.order.show(came.key(), 1)\n",
+			new:  "		w.of.order.show(came.key(), 0)\n",
 		}},
 	},
 	{
