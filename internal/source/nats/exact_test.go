@@ -81,7 +81,7 @@ func TestEveryCommitIsAPastState(t *testing.T) {
 	go func() {
 		var n uint64
 		for ; !stop.Load(); n++ {
-			f, err := b.js.PublishAsync(fmt.Sprintf("$KV.%s.k%d", b.config.Bucket, (n+1)%keys), []byte(strconv.FormatUint(n+1, 10)))
+			f, err := b.js.PublishAsync(fmt.Sprintf("$KV.%s.k%d", b.config.Bucket, (n+1)%keys), []byte(strconv.FormatUint(n+1, 10)), patient)
 			if err != nil {
 				t.Error(err)
 				break

@@ -159,10 +159,13 @@ func (h *handle) must(err error) {
 }
 
 // fill writes keys k0, k1, … many at a time.
+// patient lets a publisher wait for a busy server.
+var patient = jetstream.WithStallWait(30 * time.Second)
+
 func (h *handle) fill(n int, value func(i int) string) {
 	h.t.Helper()
 	for i := range n {
-		_, err := h.js.PublishAsync(fmt.Sprintf("$KV.%s.k%d", h.config.Bucket, i), []byte(value(i)))
+		_, err := h.js.PublishAsync(fmt.Sprintf("$KV.%s.k%d", h.config.Bucket, i), []byte(value(i)), patient)
 		h.must(err)
 	}
 	select {
