@@ -69,8 +69,8 @@ type Continuing interface {
 // the Source has read of it: one that was restored from a backup may have the same name.
 type Recognising interface {
 	// Recognise is called before the first Watch if another process has followed the upstream, with the place that
-	// it had reached, the resources that the Sink has, and those deletes that it remembers and that have a revision
-	// of their own. The next Watch is given that place. The values must be copied.
+	// it had reached, the resources that the Sink has, and the deletes that it remembers. A delete without a revision
+	// of its own has that of its commit. The next Watch is given that place. The values must be copied.
 	Recognise(at Resume, resources, deletes iter.Seq[Resource])
 }
 

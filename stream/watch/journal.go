@@ -81,11 +81,15 @@ func (in *ingest) beginJournal() {
 	}
 }
 
-// deletesOf returns the deletes that are remembered and have a revision of their own.
+// deletesOf returns the deletes that are remembered.
 func deletesOf(state log.Snapshot) iter.Seq[stream.Resource] {
 	return func(yield func(stream.Resource) bool) {
 		for e := range state.Entries(0) {
-			if e.Deleted() && !e.Unnumbered() && state.Counts(e) && !yield(e.Resource()) {
+			if !e.Deleted() || !state.Counts(e) {
+				continue
+			}
+			r := e.Resource()
+			if r.Revision = e.Place(); !yield(r) {
 				return
 			}
 		}

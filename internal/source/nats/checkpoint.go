@@ -33,9 +33,9 @@ type checkpoint struct {
 	// sequence is younger.
 	youngest int64
 
-	recalled bool             // it is that of another process: deleted keys that have a message are not among the keys
-	served   *stream.Resource // of it, what the witness was; nil: the witness is not known
-	gone     bool             // it was a delete
+	recalled bool                // it is that of another process: deleted keys that have a message are not among the keys
+	served   *stream.Resource    // of it, what the witness was; nil: it was a delete, or is known
+	gone     map[string]struct{} // the keys of which it may have been a delete
 }
 
 // recall returns the checkpoint of another process, which had reached a place with these resources. The message at
@@ -43,28 +43,32 @@ type checkpoint struct {
 func recall(at stream.Resume, resources, deletes iter.Seq[stream.Resource]) *checkpoint {
 	k := newCheckpoint(at.Epoch)
 	k.from, k.committed, k.youngest, k.recalled = at.Revision, at.Revision, math.MaxInt64, true
-	witness := func(r stream.Resource, gone bool) {
-		if r.Revision == at.Revision {
-			r.Key, r.Value = strings.Clone(r.Key), bytes.Clone(r.Value)
-			k.witness.sequence, k.served, k.gone = r.Revision, &r, gone
-		}
-	}
 	for r := range resources {
 		k.keys[strings.Clone(r.Key)] = version{sequence: r.Revision}
-		witness(r, false)
+		if r.Revision == at.Revision {
+			r.Key, r.Value = strings.Clone(r.Key), bytes.Clone(r.Value)
+			k.witness.sequence, k.served = r.Revision, &r
+		}
 	}
-	for r := range deletes {
-		witness(r, true)
+	if k.served != nil {
+		return k
+	}
+	k.gone = map[string]struct{}{}
+	for r := range deletes { // those that were only noticed at that place are among them
+		if r.Revision == at.Revision {
+			k.witness.sequence, k.gone[strings.Clone(r.Key)] = r.Revision, struct{}{}
+		}
 	}
 	return k
 }
 
 // is reports whether a message is the witness.
 func (k *checkpoint) is(m message, b *bucket) bool {
-	if k.served == nil {
+	key, ours := strings.CutPrefix(m.subject, b.prefix)
+	switch _, gone := k.gone[key]; {
+	case k.served == nil && k.gone == nil:
 		return m.sequence > 0 && m.time.Equal(k.witness.time)
-	}
-	if m.subject != b.prefix+k.served.Key {
+	case !ours || k.served == nil && !gone || k.served != nil && key != k.served.Key:
 		return false
 	}
 	was := nats.NewMsg(m.subject)
@@ -76,8 +80,8 @@ func (k *checkpoint) is(m message, b *bucket) bool {
 		}
 		was.Header = header
 	}
-	if k.gone || operation(was) == deleted {
-		return k.gone && operation(was) == deleted
+	if k.served == nil || operation(was) == deleted {
+		return k.served == nil && operation(was) == deleted
 	}
 	value, encoding := b.config.Values.Value(m.data)
 	return encoding == k.served.Encoding && bytes.Equal(value, k.served.Value)
@@ -108,6 +112,7 @@ func newCheckpoint(epoch string) *checkpoint {
 func (k *checkpoint) note(d delivery) {
 	k.keys[d.key] = version{sequence: d.sequence, deleted: d.kind == deleted}
 	k.witness, k.served = message{sequence: d.sequence, time: time.Unix(0, d.time)}, nil
+	k.gone = nil
 	if k.youngest == math.MaxInt64 {
 		k.youngest = 0 // that of another process was not known, and this one is younger
 	}

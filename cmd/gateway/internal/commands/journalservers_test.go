@@ -219,6 +219,15 @@ watches: { kept: { source: s, %s } }
 			g.interrupt()
 			u.change(t, "d", "b")
 
+			g = serve(t, "--config", config)
+			g.logs.await(t, `"state":"in_sync"`)
+			events, next := read(t, g.http, "kept", id)
+			wantEvents(t, "after an orderly restart", events, "delete "+u.below+"b", "upsert "+u.below+"d")
+			u.wantNoSnapshot(t, "after an orderly restart", g.operations)
+			g.interrupt() // the newest change is a delete
+			id = next
+			u.change(t, "f", "d")
+
 			c, logs := asProcess(t, "serve", "--config", config, "--http", "127.0.0.1:0", "--operations", "127.0.0.1:0")
 			logs.await(t, `"state":"in_sync"`)
 			at := func(what string) string {
@@ -227,9 +236,12 @@ watches: { kept: { source: s, %s } }
 				return address
 			}
 			address := at("http")
-			events, _ := read(t, address, "kept", id)
-			wantEvents(t, "after an orderly restart", events, "delete "+u.below+"b", "upsert "+u.below+"d")
-			u.wantNoSnapshot(t, "after an orderly restart", at("operations"))
+			events, _ = read(t, address, "kept", id)
+			if len(events) == 3 && events[0] == "delete "+u.below+"b" { // deletes that may have no revision are repeated
+				events = events[1:]
+			}
+			wantEvents(t, "after another restart", events, "delete "+u.below+"d", "upsert "+u.below+"f")
+			u.wantNoSnapshot(t, "after another restart", at("operations"))
 			_, id = read(t, address, "kept", "")
 			_ = c.Process.Kill()
 			_ = c.Wait()
