@@ -192,6 +192,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "what is sent to verify has ids in the middle",
+		args: []string{"-wide"},
 		edits: []edit{{
 			file: "internal/log/subscription.go",
 			old:  "(done || !w.whole())",

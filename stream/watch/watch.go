@@ -29,6 +29,8 @@ type Config struct {
 	Source stream.Source
 	// View says which other watch this one is a view of; nil: none.
 	View *ViewConfig
+	// CountedBy are the paths of the fields by which the watch counts another one; none: it does not count.
+	CountedBy []string
 	// Writer is set for a watch that can be written to.
 	Writer stream.Writer
 	// OnDemand: the first subscriber starts the watch, and it stops a while after
@@ -239,6 +241,9 @@ func (w *Watch) SourceName() string { return w.config.SourceName }
 
 // SourceType is the type of the source in the configuration; empty: it is unknown.
 func (w *Watch) SourceType() string { return w.config.SourceType }
+
+// CountedBy returns the paths of the fields by which the watch counts another one; none: it does not count.
+func (w *Watch) CountedBy() []string { return w.config.CountedBy }
 
 // OnDemand reports whether the watch runs only while it has subscribers.
 func (w *Watch) OnDemand() bool { return w.config.OnDemand }

@@ -46,6 +46,7 @@ type TopologyWatch struct {
 	Name        string    `json:"name"`
 	Source      string    `json:"source"`
 	Template    string    `json:"template,omitempty"`
+	By          string    `json:"by,omitempty"` // of a count of another watch: the paths of the fields, with commas between them
 	State       string    `json:"state"`
 	Since       time.Time `json:"since,omitzero"`
 	Reason      string    `json:"reason,omitempty"`
@@ -158,7 +159,7 @@ func watchOf(w *watch.Watch) TopologyWatch {
 	status, s := w.Status(), w.Snapshot()
 	out := TopologyWatch{
 		Name: w.Name(), Source: w.SourceName(), State: status.State.String(), Resources: s.Count(), Bytes: s.Bytes(),
-		Changes: w.Changes(), Subscribers: w.Subscribers(),
+		Changes: w.Changes(), Subscribers: w.Subscribers(), By: strings.Join(w.CountedBy(), ","),
 	}
 	if !status.Since.IsZero() {
 		out.Since = Instant(status.Since)

@@ -158,10 +158,10 @@ func (h *handle) must(err error) {
 	}
 }
 
-// fill writes keys k0, k1, … many at a time.
 // patient lets a publisher wait for a busy server.
 var patient = jetstream.WithStallWait(30 * time.Second)
 
+// fill writes keys k0, k1, … many at a time.
 func (h *handle) fill(n int, value func(i int) string) {
 	h.t.Helper()
 	for i := range n {

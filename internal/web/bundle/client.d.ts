@@ -575,10 +575,12 @@ interface Session {
     readonly expires?: string;
 }
 
-/** What is counted, and by which fields. */
+/** What is counted, and by which fields; without `by`, the watch is a count that the configuration of the gateway declares. */
 type CountOptions<Name extends string = string> = {
     readonly watch: Name;
-} & Pick<Definition, 'prefix' | 'keys' | 'labels' | 'filter' | 'sum'> & Required<Pick<Definition, 'by'>>;
+} & ((Pick<Definition, 'prefix' | 'keys' | 'labels' | 'filter' | 'sum'> & Required<Pick<Definition, 'by'>>) | {
+    readonly by?: never;
+});
 
 /** The resources with the same values of the fields of `by`. The same object until something in it changes. */
 interface CountedGroup {

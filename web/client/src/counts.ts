@@ -10,12 +10,11 @@ import { compareBy } from './window_order.js';
 
 export type { DerivedView } from './derived.js';
 
-/** What is counted, and by which fields. */
-export type CountOptions<Name extends string = string> = { readonly watch: Name } & Pick<
-  Definition,
-  'prefix' | 'keys' | 'labels' | 'filter' | 'sum'
-> &
-  Required<Pick<Definition, 'by'>>;
+/** What is counted, and by which fields; without `by`, the watch is a count that the configuration of the gateway declares. */
+export type CountOptions<Name extends string = string> = { readonly watch: Name } & (
+  | (Pick<Definition, 'prefix' | 'keys' | 'labels' | 'filter' | 'sum'> & Required<Pick<Definition, 'by'>>)
+  | { readonly by?: never }
+);
 
 /** The resources with the same values of the fields of `by`. The same object until something in it changes. */
 export interface CountedGroup {

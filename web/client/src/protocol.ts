@@ -499,6 +499,8 @@ export type TopologyView = {
 } & ListedView;
 
 export interface TopologyWatch {
+  /** Of a count of another watch: the paths of the fields, with commas between them. */
+  by?: string;
   bytes: number;
   /** Since the start of the process. */
   changes: number;

@@ -175,6 +175,17 @@ describe('counts', () => {
     expect([...live.view.groups.values()].map(({ values }) => values)).toEqual([[null], [[]], [{}]]);
   });
 
+  test('of a count that is declared are the resources of a watch', async () => {
+    const live = watchCounts(tide, { watch: 'w' });
+    await pass(50);
+    expect(server.last.url).not.toContain('by');
+    const groups = ['b', 'a'].map((key, i) => upsert('w', key, 1, { count: i + 1 })).join('');
+    server.last.accept(hello(['w']) + reset('w', 'w@c-0/1') + groups + endOfSnapshot('w', 1, 2, 'w@c-1'));
+    await pass(50);
+    expect([[...live.view.groups.keys()], live.view.total]).toEqual([['a', 'b'], 3]);
+    live.close();
+  });
+
   test('that two parts of a page follow are followed until both have closed them, and longer if something else does', async () => {
     const [one, two] = [0, 1].map(() => watchCounts(tide, { watch: 'w', by: 's' }));
     await settle();

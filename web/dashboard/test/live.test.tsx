@@ -81,3 +81,13 @@ it('counts are shown at once, then at most four times a second, and until others
   pass(0);
   expect(total()).toBe(7);
 });
+
+it('a count that is declared is followed by its name alone', () => {
+  const page = renderHook(() => useCounts('states'));
+  expect(lives[0]!.options).toEqual({ watch: 'states' });
+  act(() => {
+    lives[0]!.show(3);
+    vi.advanceTimersByTime(0);
+  });
+  expect((page.result.current as CountsView | undefined)?.total).toBe(3);
+});

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -72,5 +73,9 @@ watches:
 	g.put("b", `{"state":"up"}`)
 	w := start(t, "watch", "states", "--server", g.url())
 	for line := ""; !strings.Contains(line, `"key":"up","revision":"2","value":{"count":2,"sum":1.5,"min":1.5,"max":1.5}`); line = w.line() {
+	}
+	_, topology := fetch(t, http.DefaultTransport, "GET", "http://"+g.operations+"/v1/topology", "")
+	if !strings.Contains(topology, `{"name":"states","source":"view of notes","by":"state","state":`) || strings.Count(topology, `"by"`) != 1 {
+		t.Errorf("the topology is %s", topology)
 	}
 }

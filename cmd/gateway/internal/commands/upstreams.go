@@ -166,6 +166,7 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	if w.ViewOf != "" {
 		wc.SourceName, wc.SourceType = "view of "+w.ViewOf, string(config.View)
 		if w.Grouping != nil {
+			wc.CountedBy = w.Grouping.By()
 			wc.Source = u.views.CountSource(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Grouping)
 			return wc, nil
 		}

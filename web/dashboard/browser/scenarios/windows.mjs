@@ -155,3 +155,21 @@ function firstCells(column) {
   const at = [...table.querySelectorAll('[role=columnheader]')].findIndex((head) => head.querySelector(`[title="Sort by ${column}"]`));
   return [...table.querySelectorAll('[data-key]')].map((row) => row.children[at].textContent.replace(/[^-\d.]/g, ''));
 }
+
+scenario('the topology has tiles of the counts that the configuration declares', async (stage) => {
+  const upstream = stage.own(await Upstream.start());
+  await upstream.fill('services', 300);
+  const gateway = await Gateway.start(upstream, { views: { states: { view_of: 'services', by: ['state'] } } });
+  stage.own({ stop: gateway.kill });
+  const { page } = await (await stage.visitor()).open(`${gateway.origin}/`);
+  const tiles = page.getByRole('navigation', { name: 'services by state' });
+  await tiles.waitFor();
+  assert.equal(await tiles.getAttribute('data-total'), '300');
+  await upstream.put('services', 'one-more', { state: 'unheard-of' });
+  const tile = tiles.getByRole('link', { name: 'unheard-of 1' });
+  await tile.waitFor();
+  assert.equal(await tiles.getAttribute('data-total'), '301');
+  await tile.click();
+  await page.locator('[data-testid=resources] [data-key=one-more]').waitFor();
+  assert.equal(await page.locator('[data-testid=resources] [data-key]').count(), 1);
+});

@@ -18,6 +18,7 @@ export class Gateway {
    * port: 0 for any; origins: the origins of other pages that may read; hosts: further names, which make the gateway public;
    * guard: whose credentials it accepts, with the rules of the watches in allow; tls: the files of a certificate for https;
    * deliveryReports: whether it takes reports of when pages have painted a change;
+   * views: further watches, which are views of those, by name;
    * replicas: the operations listeners of other gateways; readyMs: how long it may take until it has loaded its watches.
    */
   static async start(
@@ -31,6 +32,7 @@ export class Gateway {
       allow = {},
       tls,
       deliveryReports = false,
+      views = {},
       replicas = [],
       readyMs = patience,
     } = {},
@@ -38,7 +40,7 @@ export class Gateway {
     const gateway = new Gateway();
     const file = join(await mkdtemp(join(tmpdir(), 'watchtide-browser-')), 'gateway.yaml');
     gateway.#write = (allow) =>
-      writeFile(file, config({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports, replicas }));
+      writeFile(file, config({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports, views, replicas }));
     await gateway.#write(allow);
     if (guard) gateway.#headers = { Authorization: `Bearer ${guard.token('admin')}` };
     const [process, [address, operations]] = await Process.start(await build('cmd/gateway'), ['serve', '--config', file], listening);
@@ -76,7 +78,7 @@ export class Gateway {
 
 export const listening = (line) => /\blistening\b.*\bhttp"?[=:]"?([0-9.:]+).*\boperations"?[=:]"?([0-9.:]+)/.exec(line)?.slice(1);
 
-const config = ({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports, replicas }) => `
+const config = ({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports, views, replicas }) => `
 http:
   listen: "127.0.0.1:${port}"
   hosts: ${JSON.stringify(hosts)}
@@ -94,6 +96,9 @@ watches:
   services: { source: inventory, ${rules(allow.services)} }
   nodes:    { source: inventory, ${rules(allow.nodes)} }
   notes:    { source: local, ${rules(allow.notes)} }
+${Object.entries(views)
+  .map(([name, view]) => `  ${name}: ${JSON.stringify(view)}\n`)
+  .join('')}\
 ${guard ? revocations + guard.auth({ revoked: 'revocations' }) : ''}`;
 
 const rules = (rules) => (rules ? `allow: ${JSON.stringify(rules)}` : '');

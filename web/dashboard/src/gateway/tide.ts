@@ -78,15 +78,18 @@ function connect(): Watches {
 // Nobody reads numbers that change more often.
 const readableMs = 250;
 
-/** Follows counts of a watch while the component is mounted; nothing without a name. undefined until they are there. */
+/**
+ * Follows counts of a watch while the component is mounted; nothing without a name. Without `by`, the watch is a count that the
+ * configuration declares. undefined until they are there.
+ */
 export function useCounts(
   name: string | undefined,
-  { by, filter, prefix }: Record<'by' | 'filter' | 'prefix', string>,
+  { by, filter = '', prefix = '' }: Partial<Record<'by' | 'filter' | 'prefix', string>> = {},
 ): CountsView | undefined {
-  const [shown, setShown] = useState<{ readonly by: string; readonly view: CountsView }>();
+  const [shown, setShown] = useState<{ readonly by: string | undefined; readonly view: CountsView }>();
   useEffect(() => {
     if (name === undefined) return setShown(undefined);
-    const counts = watchCounts(connected(), { watch: name, by, filter, prefix });
+    const counts = watchCounts(connected(), by === undefined ? { watch: name } : { watch: name, by, filter, prefix });
     let timer: ReturnType<typeof setTimeout> | undefined;
     let waitMs = 0; // none for the first ones
     const show = () => {
@@ -101,7 +104,7 @@ export function useCounts(
       counts.close();
     };
   }, [name, by, filter, prefix]);
-  return shown?.by === by ? shown.view : undefined;
+  return shown && shown.by === by ? shown.view : undefined;
 }
 
 const connected = (): Watches => (tide ??= connect());

@@ -8,6 +8,7 @@ import { NotServed } from '../subscribers/NotServed';
 import { propertyName } from '../subscribers/selection';
 import { count, rate } from '../text/number';
 import { useNextAttempts } from './attempts';
+import { Counts } from './Counts';
 import { Diagram } from './Diagram';
 import { EdgeTable } from './EdgeTable';
 import { counters, freshnessOf, graphOf, type RateOf } from './graph';
@@ -72,6 +73,7 @@ function Shown({ topology }: { topology: Topology }) {
   return (
     <>
       <Totals topology={topology} late={late.length} />
+      <Counts topology={topology} />
       {topology.watches.length === 0 ? (
         <p className="card none">This gateway has no watches. They are defined in its configuration.</p>
       ) : cramped ? (

@@ -118,7 +118,7 @@ function foldWatches(topology: Topology): Fold {
 const prefix = 'view of ';
 
 // The watch of which each configured view is one, if it leads to a watch of a source.
-function parentsOf({ sources, watches }: Topology): Map<string, string> {
+export function parentsOf({ sources, watches }: Topology): Map<string, string> {
   const views = new Set(sources.flatMap(({ name, type }) => (type === 'view' && name.startsWith(prefix) ? [name] : [])));
   const all = new Map(watches.map(({ name, source }) => [name, views.has(source) ? source.slice(prefix.length) : '']));
   const rooted = (name: string) => {

@@ -1,0 +1,1 @@
+function e({key:e,key_encoding:t,revision:n,value:r,encoding:i}){let a={key:e,revision:n,value:r};return!t&&!i?a:{...a,...t&&{key_encoding:t},...i&&{encoding:i}}}function t({key:e,key_encoding:t}){return t?`\udfff${e}`:e}export{e as n,t};
