@@ -191,15 +191,6 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "what is sent to verify has ids in the middle",
-		args: []string{"-wide"},
-		edits: []edit{{
-			file: "internal/log/subscription.go",
-			old:  "(done || !w.whole())",
-			new:  "(done || !w.whole() || w.purpose == verifying)",
-		}},
-	},
-	{
 		name: "the digest of a catch-up is that of the newest state",
 		edits: []edit{{
 			file: "internal/log/subscription.go",
