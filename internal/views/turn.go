@@ -25,7 +25,7 @@ const (
 	turnLasts  = 10 * time.Millisecond // or a slice longer, pauses included
 	pauseLasts = time.Millisecond      // the shortest for which Go sleeps
 
-	slice     = 1500 * time.Microsecond
+	slice     = 4 * time.Millisecond
 	liveSlice = 200 * time.Microsecond // of a watch that has changed a short while ago
 	liveFor   = 100 * time.Millisecond
 )

@@ -49,7 +49,7 @@ func BenchmarkWindows(b *testing.B) {
 }
 
 // BenchmarkOrder measures how long it takes until there is a window of a new order, by a number, while the watch has no changes, and
-// while it has some. p99-ms is how long these take until a view has them, at most, for 99 of 100 of them.
+// while it has some, and while another watch has some. p99-ms is how long these take until a view has them, at most, for 99 of 100 of them.
 func BenchmarkOrder(b *testing.B) {
 	resources := 1_000_000
 	if testing.Short() {
@@ -58,11 +58,21 @@ func BenchmarkOrder(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		changes bool // while the order is built
+		other   bool // of another watch
 		builds  bool
-	}{{"quiet", false, true}, {"changes", true, true}, {"changes alone", true, false}} {
+	}{
+		{"quiet", false, false, true}, {"changes", true, false, true}, {"changes alone", true, false, false},
+		{"changes of another watch", true, true, true}, {"changes of another watch alone", true, true, false},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			f := newUpstream(b, resources)
 			all, v := openAll(b, f, func(int) view.Params { return view.Params{Prefix: "k/0"} }, 1)
+			changed, seen := f, all[0]
+			if c.other {
+				changed = newUpstream(b, 1000)
+				others, _ := openAll(b, changed, func(int) view.Params { return view.Params{Prefix: "k/0"} }, 1)
+				seen = others[0]
+			}
 			var took []time.Duration
 			i := 0
 			for b.Loop() {
@@ -90,9 +100,9 @@ func BenchmarkOrder(b *testing.B) {
 					case <-time.After(5 * time.Millisecond):
 						if c.changes {
 							began := time.Now()
-							changed := all[0].Changed()
-							f.commit(0)
-							<-changed
+							news := seen.Changed()
+							changed.commit(0)
+							<-news
 							took = append(took, time.Since(began))
 						}
 					}
