@@ -161,7 +161,9 @@ scenario('the topology has tiles of the counts that the configuration declares',
   await upstream.fill('services', 300);
   const gateway = await Gateway.start(upstream, { views: { states: { view_of: 'services', by: ['state'] } } });
   stage.own({ stop: gateway.kill });
-  const { page } = await (await stage.visitor()).open(`${gateway.origin}/`);
+  const visitor = await stage.visitor();
+  await visitor.context.addInitScript(axe);
+  const { page } = await visitor.open(`${gateway.origin}/`);
   const tiles = page.getByRole('navigation', { name: 'services by state' });
   await tiles.waitFor();
   assert.equal(await tiles.getAttribute('data-total'), '300');
@@ -169,6 +171,7 @@ scenario('the topology has tiles of the counts that the configuration declares',
   const tile = tiles.getByRole('link', { name: 'unheard-of 1' });
   await tile.waitFor();
   assert.equal(await tiles.getAttribute('data-total'), '301');
+  assert.deepEqual(await violations(page), []);
   await tile.click();
   await page.locator('[data-testid=resources] [data-key=one-more]').waitFor();
   assert.equal(await page.locator('[data-testid=resources] [data-key]').count(), 1);
