@@ -33,7 +33,7 @@ function Tiles({ name, by, of }: Props) {
   if (!counts || counts.groups.size === 0) return null;
   const groups = [...counts.groups.values()].sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1));
   return (
-    <nav className="bar tiles" aria-label={`${of || name} by ${by}`} data-count={name} data-total={counts.total}>
+    <nav className="bar counted" aria-label={`${of || name} by ${by}`} data-count={name} data-total={counts.total}>
       <a href={href('watches', name)}>{name}</a>
       {groups.slice(0, mostGroups).map((group) => (
         <a key={group.key} className="tile" href={linkTo(group, { name, by, of })} title={`${of || name}: ${by} ${textOf(group)}`}>
