@@ -11,11 +11,14 @@ import { parentsOf } from './graph';
 const mostCounts = 4;
 const mostGroups = 10;
 
-/** The counts that the configuration declares, as they change, the largest groups first. A click shows the resources of a group. */
+/**
+ * The counts that the configuration declares, as they change, the largest groups first. A click shows the resources of a group. Those of
+ * templates are left out: to follow them would keep them.
+ */
 export function Counts({ topology }: { topology: Topology }) {
   const parents = parentsOf(topology);
   return topology.watches
-    .filter(({ by }) => by !== undefined)
+    .filter(({ by, template }) => by !== undefined && template === undefined)
     .sort((a, b) => a.name.localeCompare(b.name))
     .slice(0, mostCounts)
     .map(({ name, by = '' }) => <Tiles key={name} name={name} by={by} of={parents.get(name) ?? ''} />);
