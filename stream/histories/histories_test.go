@@ -92,13 +92,28 @@ func (p *players) play(t *testing.T) {
 			return
 		}
 		c := seeded(*first + n)
-		if report, err := run(t, c); err != nil && !p.failed.Swap(true) {
+		ended := mustEnd(*first + n)
+		report, err := run(t, c)
+		ended()
+		if err != nil && !p.failed.Swap(true) {
 			t.Error(smallest(t, *first+n, c.made, report))
 			return
 		}
 		p.played.Add(1)
 		p.tell()
 	}
+}
+
+// longest is how long a history may take, of which most take milliseconds. One in which something goes on without end, and
+// without time that passes, would otherwise be seen only as a test that hangs, and takes ever more memory.
+const longest = time.Minute
+
+// mustEnd ends the process if a history goes on for too long, unless the returned function is called before.
+func mustEnd(seed uint64) (ended func()) {
+	timer := time.AfterFunc(longest, func() {
+		panic(fmt.Sprintf("seed %d: the history has not ended after %v: something goes on, and no time passes in it", seed, longest))
+	})
+	return func() { timer.Stop() }
 }
 
 // tell reports the progress from time to time.

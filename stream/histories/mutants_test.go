@@ -191,6 +191,14 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "a state is sent although deletes after it are forgotten",
+		edits: []edit{{
+			file: "internal/log/digested.go",
+			old:  " && is.Seq >= v.Forgotten &&\n",
+			new:  " &&\n",
+		}},
+	},
+	{
 		name: "the digest of a catch-up is that of the newest state",
 		edits: []edit{{
 			file: "internal/log/subscription.go",
