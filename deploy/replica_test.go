@@ -17,6 +17,7 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -39,9 +40,17 @@ func newBackendOf(t *testing.T, deletes streamtest.DeleteRevisions) *backend {
 	t.Helper()
 	b := &backend{Upstream: streamtest.NewUpstream("e", deletes)}
 	b.endpoint = b.Replica()
+	b.url = serve(t, b.endpoint)
+	b.commit(streamtest.Write{Key: "a/b//c", Value: streamtest.ValueOf(0)})
+	return b
+}
+
+// serve serves the watch services of a source with a gateway in this process, and returns its address.
+func serve(t *testing.T, source stream.Source) (url string) {
+	t.Helper()
 	registry := watch.NewRegistry()
 	quiet := slog.New(slog.DiscardHandler)
-	if _, err := registry.Add(watch.Config{Name: "services", SourceName: "backend", Source: b.endpoint, Logger: quiet}); err != nil {
+	if _, err := registry.Add(watch.Config{Name: "services", SourceName: "backend", Source: source, Logger: quiet}); err != nil {
 		t.Fatal(err)
 	}
 	g, err := gateway.New(gateway.Config{Registry: registry, Logger: quiet, StreamSettings: gateway.StreamSettings{Drain: -1}})
@@ -52,7 +61,6 @@ func newBackendOf(t *testing.T, deletes streamtest.DeleteRevisions) *backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.url = "http://" + l.Addr().String()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, gateway.Listeners{HTTP: l}) }()
@@ -63,8 +71,7 @@ func newBackendOf(t *testing.T, deletes streamtest.DeleteRevisions) *backend {
 		}
 		registry.Close()
 	})
-	b.commit(streamtest.Write{Key: "a/b//c", Value: streamtest.ValueOf(0)})
-	return b
+	return "http://" + l.Addr().String()
 }
 
 // commit makes a transaction.
@@ -97,17 +104,17 @@ type replica struct {
 	address, operations string
 }
 
-// newReplica starts a replica whose section stream is the given one, and waits until it
-// is ready.
-func newReplica(t *testing.T, b *backend, stream string) *replica {
+// newReplica starts a replica that follows the upstream at an address and whose section stream is the
+// given one, and waits until it is ready.
+func newReplica(t *testing.T, upstream, stream string) *replica {
 	t.Helper()
-	return newReplicaAs(t, b, stream, func(path, file string) realserver.Command {
+	return newReplicaAs(t, upstream, stream, func(path, file string) realserver.Command {
 		return realserver.Command{Path: path, Args: []string{"serve", "--config", file}}
 	})
 }
 
 // newReplicaAs is newReplica for a replica that is started in another way.
-func newReplicaAs(t *testing.T, b *backend, stream string, as func(path, file string) realserver.Command) *replica {
+func newReplicaAs(t *testing.T, upstream, stream string, as func(path, file string) realserver.Command) *replica {
 	t.Helper()
 	path, err := program()
 	if err != nil {
@@ -121,7 +128,7 @@ operations: { listen: %q }
 stream: { %s }
 sources: { core: { type: gateway, url: %q } }
 watches: { services: { source: core, required: true } }
-`, r.address, r.operations, stream, b.url))
+`, r.address, r.operations, stream, upstream))
 	command := as(path, file)
 	command.Address = r.address
 	r.Server = command.Start(t)
