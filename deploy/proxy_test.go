@@ -98,7 +98,8 @@ const nginxAround = `
 daemon off; master_process off; # one process, which ends with the test
 pid DIR/nginx.pid;
 error_log stderr warn;
-events { worker_connections 2048; }
+worker_rlimit_nofile 65536;
+events { worker_connections 16384; }
 http {
   access_log off;
   gzip on; gzip_proxied any; gzip_types *;
