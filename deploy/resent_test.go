@@ -407,7 +407,7 @@ func (c *counting) follow(ctx context.Context, url string) error {
 			request.Header.Set("Last-Event-ID", id)
 		}
 		if response, err := c.RoundTrip(request); err == nil {
-			if status := response.StatusCode; status != http.StatusOK && status != http.StatusBadGateway && status != http.StatusServiceUnavailable {
+			if !slices.Contains([]int{http.StatusOK, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, response.StatusCode) {
 				response.Body.Close()
 				return fmt.Errorf("%s", response.Status)
 			}
