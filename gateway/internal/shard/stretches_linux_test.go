@@ -73,7 +73,7 @@ func made(s *stretches, key stretchKey, size int) {
 
 // TestSecondStreamMakesStretch: one stream alone does not, and while one makes it, others do not.
 func TestSecondStreamMakesStretch(t *testing.T) {
-	s, key, now := newStretches(1<<20), keyOf(t, newSpot(t)), time.Now()
+	s, key, now := newStretches(1<<20, 64), keyOf(t, newSpot(t)), time.Now()
 	defer s.forgetUnused(time.Now().Add(time.Hour))
 	for i, want := range []bool{false, true, false, false} {
 		if found, makes := s.find(key, limits.Ref{}, now); found != nil || makes != want {
@@ -106,8 +106,8 @@ func TestSecondStreamMakesStretch(t *testing.T) {
 
 // TestStretchesStayWithinTheirBudget, whoever holds the files of those that were dropped.
 func TestStretchesStayWithinTheirBudget(t *testing.T) {
-	const size = 1 << 10
-	s, reader := newStretches(4*size), newSpot(t)
+	const size = filePage
+	s, reader := newStretches(4*(size+fileOverhead), 512), newSpot(t)
 	var held []*stretch
 	for range 6 {
 		key := next(t, reader)
@@ -115,8 +115,8 @@ func TestStretchesStayWithinTheirBudget(t *testing.T) {
 		if found, _ := s.find(key, limits.Ref{}, time.Now()); found != nil {
 			held = append(held, found)
 		}
-		if n := s.bytes.Load(); n > s.budget {
-			t.Fatalf("files have %d bytes, and may have %d", n, s.budget)
+		if got := s.room.now(); got.bytes > s.room.most.bytes {
+			t.Fatalf("files have %d bytes, and may have %d", got.bytes, s.room.most.bytes)
 		}
 	}
 	if len(held) != 4 {
@@ -135,8 +135,8 @@ func TestStretchesStayWithinTheirBudget(t *testing.T) {
 		found.file.Release()
 	}
 	s.forgetUnused(time.Now().Add(time.Hour))
-	if n := s.bytes.Load(); n != 0 {
-		t.Errorf("%d bytes are left of files that nobody uses", n)
+	if left := s.room.now(); left != (fileUse{}) {
+		t.Errorf("%+v is left of files that nobody uses", left)
 	}
 }
 
@@ -167,8 +167,8 @@ func TestInventedPositions(t *testing.T) {
 		defer r.Close()
 		return keyOf(t, r)
 	}
-	const size, room = 1 << 10, 4
-	s := newStretches(room * size)
+	const size, room = filePage, 4
+	s := newStretches(room*(size+fileOverhead), 512)
 	defer s.forgetUnused(time.Now().Add(time.Hour))
 	for i := range 10_000 {
 		if _, makes := s.find(invented(i), limits.Ref{}, time.Now()); makes {
@@ -177,10 +177,11 @@ func TestInventedPositions(t *testing.T) {
 		s.mu.Lock() // a sweep may run
 		asked := len(s.asked)
 		s.mu.Unlock()
-		if asked > stretchAsks {
-			t.Fatalf("%d spots are remembered, want %d at most", asked, stretchAsks)
+		if asked > stretchAsksOfClient {
+			t.Fatalf("%d spots of one client are remembered, want %d at most", asked, stretchAsksOfClient)
 		}
 	}
+	s.forgetUnused(time.Now().Add(time.Hour))
 	attacker, other := refs()
 	ask := func(key stretchKey, by ...limits.Ref) bool {
 		now, makes := time.Now(), false
