@@ -73,8 +73,6 @@ const (
 	// stretchBytes is from how many bytes on a stretch ends: as many as are written at once without one, so
 	// that a slow stream holds as much, and has as long to take it.
 	stretchBytes = outboxFull
-	// stretchLeast is how many bytes of events a stretch has at least: reading fewer costs no more than a file does.
-	stretchLeast = 16 << 10
 	// leaseBytes is how many bytes that a connection takes are progress of a stream that holds a lease:
 	// a flush, which is less than a stretch.
 	leaseBytes = 64 << 10
