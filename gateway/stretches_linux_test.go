@@ -84,7 +84,7 @@ func TestViewsShareNoStretches(t *testing.T) {
 		<-r.watch.Changed()
 	}
 	url := "http://" + r.address + "/v1/events?watch=a&until=end_of_snapshot&prefix=default/web-0"
-	views := []string{"00", "01", ""}
+	views := []string{"0", "1", ""}
 	want := map[string][]byte{}
 	for _, of := range views {
 		want[of] = snapshotIn(t, rawBody(t, url+of, "identity"))
