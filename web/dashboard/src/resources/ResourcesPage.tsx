@@ -204,7 +204,13 @@ function Resources({ watch, facts, source }: Props) {
             <KeyText text={prefix} /> ✕
           </button>
         )}
-        <FilterField filter={filter} model={model} source={source} columns={columns} size={facts?.count ?? 0} />
+        <FilterField
+          filter={filter}
+          model={model}
+          source={source}
+          columns={columns}
+          size={facts?.partial ? undefined : (facts?.count ?? 0)}
+        />
         <button type="button" aria-pressed={showsKeys} onClick={() => setOptions({ keys: showsKeys ? undefined : '' })}>
           Keys
         </button>

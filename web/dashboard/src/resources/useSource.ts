@@ -8,6 +8,7 @@ import { type ResourceStore, useStore, useWindow } from '../gateway/tide';
 import { split } from '../query/cel';
 import type { Query } from '../query/query';
 import type { Sort } from './order';
+import { useVisibleCount } from './useVisibleCount';
 import { beginningOf, sortsByGateway } from './windowModel';
 
 /** Where the rows of a table come from: a store that has all of them, or else a window of the watch. */
@@ -52,12 +53,14 @@ export function useSource(
   watch: string,
   query: Query,
   facts: Watch | undefined,
-  known: boolean,
+  listed: boolean,
   { sort, prefix, whole: all }: Wanted,
 ): Source | undefined {
   const { cel, rest } = useMemo(() => split(query), [query]);
   const last = useRef<Followed>(undefined);
-  const large = useLarge(facts, last.current);
+  const count = useVisibleCount(watch, facts);
+  const known = listed && count !== undefined;
+  const large = useLarge(count ?? 0, facts?.bytes ?? 0, last.current);
   const verdict = useVerdict(watch, known && large ? cel : '');
   const decided = verdict.cel === cel;
   const filter = decided ? verdict.accepted : '';
@@ -94,10 +97,10 @@ function sourceOf(filter: string, view: ResourceStore | undefined, whole: Resour
 }
 
 // Once it is large it stays so, or a watch of about that size would change back and forth.
-function useLarge(facts: Watch | undefined, shown: Followed | undefined): boolean {
+function useLarge(count: number, bytes: number, shown: Followed | undefined): boolean {
   const large = useRef(false);
   const loaded = shown?.cel === '' ? (shown.store?.resources.size ?? 0) : 0;
-  if ((facts?.count ?? 0) > largeCount || (facts?.bytes ?? 0) > largeBytes || loaded > largeCount) large.current = true;
+  if (count > largeCount || bytes > largeBytes || loaded > largeCount) large.current = true;
   return large.current;
 }
 

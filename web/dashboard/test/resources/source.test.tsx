@@ -13,6 +13,7 @@ let counts: CountsView | undefined;
 let counted: object | undefined;
 let asked: string[];
 let answer: (filter: string) => Response;
+let visible: (count: number) => Response; // how many resources the user sees
 
 vi.mock('../../src/gateway/tide', async () => {
   const { useEffect, useState } = await import('react');
@@ -56,13 +57,14 @@ const keys = () =>
     .filter((key) => key !== undefined);
 const note = () => document.querySelector('.found')!.textContent;
 
-async function show(count: number, filter = '', sort = '') {
+async function show(count: number, filter = '', sort = '', facts: object = { count, bytes: 1 }) {
   location.hash = `#/watches/pods?${new URLSearchParams({ ...(filter && { filter }), ...(sort && { sort }) })}`;
   vi.stubGlobal('fetch', async (input: URL | string) => {
     const url = new URL(input);
     if (!url.pathname.endsWith('/resources'))
-      return Response.json({ watches: [{ name: 'pods', source: 's', state: 'in_sync', count, bytes: 1 }] });
-    const filter = url.searchParams.get('filter')!;
+      return Response.json({ watches: [{ name: 'pods', source: 's', state: 'in_sync', ...facts }] });
+    const filter = url.searchParams.get('filter');
+    if (filter === null) return visible(count);
     asked.push(filter);
     return answer(filter);
   });
@@ -91,6 +93,7 @@ beforeEach(() => {
   counts = undefined;
   asked = [];
   answer = () => Response.json({ resources: [] });
+  visible = (count) => Response.json({ count, resources: [] });
 });
 afterEach(() => {
   cleanup();
@@ -269,6 +272,34 @@ describe('a large watch', () => {
     expect(screen.queryByText('There is no resource with this key.')).toBeNull();
     await load('', {});
     screen.getByText('It was deleted. This is its last value.');
+  });
+});
+
+describe('a watch of which the user sees only a part', () => {
+  const partial = { count: 0, bytes: 0, partial: true };
+
+  it('is a window if what the user sees is large', async () => {
+    await show(largeCount + 1, '', '', partial);
+    expect([windows.length, followed.size]).toEqual([1, 0]);
+    await act(() => windows[0]!.answer(resources(largeCount + 1)));
+    await type('state:bad');
+    await act(() => windows[0]!.answer(resources(2, 'x')));
+    await pass();
+    expect(note()).toBe('2 · by the gateway'); // not of how many
+  });
+
+  it('is loaded if that is small', async () => {
+    await show(3, '', '', partial);
+    expect([windows.length, [...followed.keys()]]).toEqual([0, ['']]);
+    await load('', some);
+    await type('state:bad');
+    expect(note()).toBe('2 of 3');
+  });
+
+  it('is a window if the gateway does not say how large it is', async () => {
+    visible = () => Response.json({ detail: 'too much to do' }, { status: 503 });
+    await show(3, '', '', partial);
+    expect([windows.length, followed.size]).toEqual([1, 0]);
   });
 });
 
