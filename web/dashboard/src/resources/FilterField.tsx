@@ -87,7 +87,7 @@ export function FilterField({ filter, model, source, columns, size }: Props) {
         {useAnnounced(found, filter)}
       </span>
       <p id={`${id}-note`} className={mistake ? 'filter-note wrong' : 'filter-note soft'}>
-        {mistake && !isBeingTyped(mistake, typed) ? mistakeText(mistake) : source.refusal && `Filtered in this page: ${source.refusal}`}
+        {mistake && !isBeingTyped(mistake, typed) ? mistakeText(mistake) : source.refusal && refusalText(source)}
         {!mistake && <Unknown query={query} model={model} columns={columns} />}
       </p>
     </div>
@@ -98,6 +98,11 @@ const foundText = (matching: number, of: number | undefined) => (of === undefine
 
 // A value that is missing at the end is not a mistake yet.
 const isBeingTyped = ({ from }: Mistake, typed: string) => from >= typed.length && /[:<>=]$/.test(typed);
+
+const refusalText = ({ refusal, tooMany }: Source) =>
+  tooMany > 0
+    ? `Not filtered: ${count(tooMany)} resources are too many to be filtered in this page. By the gateway: ${refusal}`
+    : `Filtered in this page: ${refusal}`;
 
 const mistakeText = ({ from, reason }: Mistake) => `Character ${from + 1}: ${reason}.`;
 
