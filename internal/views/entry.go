@@ -21,6 +21,7 @@ type entry struct {
 	// Atomic.
 	removed atomic.Bool
 	full    atomic.Bool   // its state did not fit, and is gone
+	alone   atomic.Bool   // builders feed it, and no feeder; it stays so
 	wanted  atomic.Uint64 // the oldest revision from which clients wanted to resume; MaxUint64: none
 	leaving atomic.Int64  // bytes that it will soon not hold any more
 
@@ -78,6 +79,7 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 		views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides(),
 	}}
 	e.wanted.Store(math.MaxUint64)
+	e.alone.Store(e.costly)
 	part := p.of.NewRequestedView(watch.RequestedViewConfig{Account: e.account, InUse: func(bool) { v.held(e, e) }})
 	e.watch, e.state = &part.Watch, part.State
 	part.State.Beside(d.Bytes())
@@ -150,7 +152,7 @@ func (e *entry) feed(t *turn) (reached bool) {
 	if e.matcher == nil {
 		e.matcher = e.definition.Matcher()
 	}
-	e.turn = t
+	e.begins(t)
 	for c := range s.Entries(e.cursor) {
 		if t.did(entryCosts); t.over || c.Seq() > e.base && !e.arrange(t) {
 			e.report()
@@ -277,9 +279,17 @@ func (e *entry) matches(r stream.Resource) (bool, error) {
 	return matches, err
 }
 
+// begins records in which turn of a builder the view is fed; nil: in none.
+func (e *entry) begins(t *turn) {
+	if e.turn = t; e.order != nil {
+		e.order.turn = t
+	}
+}
+
 // release gives up the state up to which the view was being fed, and what reads it.
 func (e *entry) release() {
-	e.matcher, e.turn = nil, nil
+	e.matcher = nil
+	e.begins(nil)
 	if e.target != nil {
 		e.target.Release()
 		e.target = nil
