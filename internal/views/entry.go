@@ -72,6 +72,10 @@ type feeding struct {
 	low     uint64        // the revision from which it knows its deletes
 	since   uint64        // entries up to this seq were in it before the target was chosen
 	cursor  uint64        // entries up to this seq are in it
+
+	targeted time.Time // when the target was the newest state
+	upTo     time.Time // when the state that it has was, of a view that is fed alone
+	lags     bool      // its readers were told that it is behind
 }
 
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
@@ -182,6 +186,19 @@ func (e *entry) arrange(t *turn) (done bool) { return e.order == nil || e.order.
 func (e *entry) report() {
 	e.countMemory()
 	e.complain()
+	if e.whole && !e.lags && e.isBehind(e.upTo) {
+		e.lags = true
+		e.state.SetStatus(behindSince(e.upTo))
+	}
+}
+
+// isBehind reports whether a state of a view that is fed alone is to be called stale, which was the newest one at a time.
+func (e *entry) isBehind(upTo time.Time) bool {
+	return e.alone.Load() && e.declared == nil && time.Since(upTo) > buildPatience
+}
+
+func behindSince(upTo time.Time) stream.Status {
+	return stream.Status{State: stream.Stale, Since: upTo, Reason: "the view is behind its watch: the changes since then make too much work"}
 }
 
 // complain says that there is no state yet, if that takes long.
@@ -192,13 +209,17 @@ func (e *entry) complain() {
 	e.state.SetStatus(stream.Status{State: stream.Priming, Since: e.began, Reason: "the view is being built"})
 }
 
-// buildPatience is how long a view may take to be built before its subscribers are told.
+// buildPatience is how long a view may take to be built, or be behind, before its subscribers are told.
 const buildPatience = time.Second
 
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
-	first := e.building
-	e.show(s)
+	first, shown := e.building, s
+	if e.isBehind(e.targeted) && s.Status().State == stream.InSync && e.parent.of.Snapshot().Number() != s.Number() {
+		shown = s.WithStatus(behindSince(e.targeted))
+	}
+	e.show(shown)
+	e.upTo, e.lags = e.targeted, shown != s
 	if first && e.declared != nil && !e.over {
 		e.declared.Followed(e.began, e.primed != "", e.primed != e.watch.Snapshot().Epoch())
 	}
@@ -315,7 +336,7 @@ func (e *entry) next() (log.Snapshot, bool) {
 		}
 		e.release() // the memory was needed
 	}
-	e.target, e.since = newest.Pin(), e.cursor
+	e.target, e.since, e.targeted = newest.Pin(), e.cursor, time.Now()
 	if !e.begun {
 		e.begin(newest)
 	}

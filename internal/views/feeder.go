@@ -233,7 +233,7 @@ func (f *feeder) giveAway(e *entry) {
 // letAlone has builders feed a view that has the state of the feeder.
 func (f *feeder) letAlone(e *entry) {
 	e.show(f.at)
-	e.seen = f.at.Number()
+	e.seen, e.upTo = f.at.Number(), time.Now()
 	f.suspend(e)
 }
 
@@ -326,6 +326,7 @@ func (f *feeder) buildSuspended() {
 	for e := range f.suspended {
 		if !e.full.Load() {
 			delete(f.suspended, e)
+			e.upTo = time.Now() // it had the newest state until this one came
 			f.views.build(e)
 		}
 	}
