@@ -321,6 +321,7 @@ func TestRefusedViews(t *testing.T) {
 		views.TooMany:          {503, `watch \"orders\" has no view for you yet, and there are as many views as allowed, 7`},
 		views.TooManyOfAClient: {429, `client 192.0.2.1 has as many different views as allowed, 7`},
 		views.TooManyOrders:    {429, `client 192.0.2.1 has windows in as many different orders as allowed, 7`},
+		views.TooManyWindows:   {429, `client 192.0.2.1 has as many different windows of one order as allowed, 7`},
 		views.NoMemory:         {503, `the memory for views is used up`},
 		"another":              {503, `as many views as allowed, 7`},
 	} {

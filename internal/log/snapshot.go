@@ -49,6 +49,13 @@ func (s Snapshot) Since() uint64 { return s.v.Since }
 // Status is the freshness of the watch.
 func (s Snapshot) Status() stream.Status { return *s.v.Status }
 
+// WithStatus returns the state with another freshness, for a part of the log that is behind it.
+func (s Snapshot) WithStatus(status stream.Status) Snapshot {
+	v := *s.v
+	v.Status = &status
+	return Snapshot{s.log, &v}
+}
+
 // Position is the place of a reader that has seen this snapshot.
 func (s Snapshot) Position() stream.Position {
 	p := s.log.position(s.v.Epoch, s.v.Revision, s.v.Revision, s.v.DeletesCompleteTo)

@@ -33,7 +33,7 @@ const (
 
 // accepts reports whether a batch that begins with first can have e too.
 func accepts(first, e *entry, n int) bool {
-	if first.costly || e.costly || first.parent != e.parent || first.hides != e.hides || first.indexed() != e.indexed() {
+	if first.alone.Load() || e.alone.Load() || first.parent != e.parent || first.hides != e.hides || first.indexed() != e.indexed() {
 		return false
 	}
 	return n < mostScanned || n < mostIndexed && first.indexed()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// builders build views, or build and feed the costly ones: a few goroutines for all watches.
+// builders build views, or build and feed those that are fed alone: a few goroutines for all watches.
 // Clients take turns, and so do the jobs of a client, so that one that takes long delays nobody
 // for long. A goroutine ends when there is nothing to do.
 type builders struct {
@@ -77,7 +77,7 @@ func (b *builders) take() (job, bool) {
 	j := b.queues[client][0]
 	b.queues[client] = slices.Delete(b.queues[client], 0, 1)
 	b.clients = append(b.clients[1:], client) // the last in the next round
-	if j.view != nil && !j.view.costly {
+	if j.view != nil && !j.view.alone.Load() {
 		j = job{client: client, batch: newBatch(b.gather(j.view))}
 	}
 	b.clients = slices.DeleteFunc(b.clients, func(c string) bool {
@@ -144,7 +144,7 @@ func (b *builders) work(j job) (done bool) {
 	return true
 }
 
-// feed gives a costly view a turn.
+// feed gives a view that is fed alone a turn.
 func (b *builders) feed(e *entry, t *turn) (done bool) {
 	switch {
 	case e.removed.Load():

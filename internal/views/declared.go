@@ -97,6 +97,7 @@ func newDeclared(v *Views, p *parent, d *view.Definition, to *watch.View) (e *en
 		costly: d.Costly(), hides: true, close: func() {},
 	}}
 	e.wanted.Store(math.MaxUint64)
+	e.alone.Store(e.costly)
 	e.end = func() {
 		e.release()
 		e.state.Abandon()

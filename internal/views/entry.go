@@ -21,6 +21,7 @@ type entry struct {
 	// Atomic.
 	removed atomic.Bool
 	full    atomic.Bool   // its state did not fit, and is gone
+	alone   atomic.Bool   // builders feed it, and no feeder; it stays so
 	wanted  atomic.Uint64 // the oldest revision from which clients wanted to resume; MaxUint64: none
 	leaving atomic.Int64  // bytes that it will soon not hold any more
 
@@ -71,6 +72,10 @@ type feeding struct {
 	low     uint64        // the revision from which it knows its deletes
 	since   uint64        // entries up to this seq were in it before the target was chosen
 	cursor  uint64        // entries up to this seq are in it
+
+	targeted time.Time // when the target was the newest state
+	upTo     time.Time // when the state that it has was, of a view that is fed alone
+	lags     bool      // its readers were told that it is behind
 }
 
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
@@ -78,6 +83,7 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 		views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides(),
 	}}
 	e.wanted.Store(math.MaxUint64)
+	e.alone.Store(e.costly)
 	part := p.of.NewRequestedView(watch.RequestedViewConfig{Account: e.account, InUse: func(bool) { v.held(e, e) }})
 	e.watch, e.state = &part.Watch, part.State
 	part.State.Beside(d.Bytes())
@@ -150,7 +156,7 @@ func (e *entry) feed(t *turn) (reached bool) {
 	if e.matcher == nil {
 		e.matcher = e.definition.Matcher()
 	}
-	e.turn = t
+	e.begins(t)
 	for c := range s.Entries(e.cursor) {
 		if t.did(entryCosts); t.over || c.Seq() > e.base && !e.arrange(t) {
 			e.report()
@@ -180,6 +186,19 @@ func (e *entry) arrange(t *turn) (done bool) { return e.order == nil || e.order.
 func (e *entry) report() {
 	e.countMemory()
 	e.complain()
+	if e.whole && !e.lags && e.isBehind(e.upTo) {
+		e.lags = true
+		e.state.SetStatus(behindSince(e.upTo))
+	}
+}
+
+// isBehind reports whether a state of a view that is fed alone is to be called stale, which was the newest one at a time.
+func (e *entry) isBehind(upTo time.Time) bool {
+	return e.alone.Load() && e.declared == nil && time.Since(upTo) > buildPatience
+}
+
+func behindSince(upTo time.Time) stream.Status {
+	return stream.Status{State: stream.Stale, Since: upTo, Reason: "the view is behind its watch: the changes since then make too much work"}
 }
 
 // complain says that there is no state yet, if that takes long.
@@ -190,13 +209,17 @@ func (e *entry) complain() {
 	e.state.SetStatus(stream.Status{State: stream.Priming, Since: e.began, Reason: "the view is being built"})
 }
 
-// buildPatience is how long a view may take to be built before its subscribers are told.
+// buildPatience is how long a view may take to be built, or be behind, before its subscribers are told.
 const buildPatience = time.Second
 
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
-	first := e.building
-	e.show(s)
+	first, shown := e.building, s
+	if e.isBehind(e.targeted) && s.Status().State == stream.InSync && e.parent.of.Snapshot().Number() != s.Number() {
+		shown = s.WithStatus(behindSince(e.targeted))
+	}
+	e.show(shown)
+	e.upTo, e.lags = e.targeted, shown != s
 	if first && e.declared != nil && !e.over {
 		e.declared.Followed(e.began, e.primed != "", e.primed != e.watch.Snapshot().Epoch())
 	}
@@ -277,9 +300,17 @@ func (e *entry) matches(r stream.Resource) (bool, error) {
 	return matches, err
 }
 
+// begins records in which turn of a builder the view is fed; nil: in none.
+func (e *entry) begins(t *turn) {
+	if e.turn = t; e.order != nil {
+		e.order.turn = t
+	}
+}
+
 // release gives up the state up to which the view was being fed, and what reads it.
 func (e *entry) release() {
-	e.matcher, e.turn = nil, nil
+	e.matcher = nil
+	e.begins(nil)
 	if e.target != nil {
 		e.target.Release()
 		e.target = nil
@@ -305,7 +336,7 @@ func (e *entry) next() (log.Snapshot, bool) {
 		}
 		e.release() // the memory was needed
 	}
-	e.target, e.since = newest.Pin(), e.cursor
+	e.target, e.since, e.targeted = newest.Pin(), e.cursor, time.Now()
 	if !e.begun {
 		e.begin(newest)
 	}

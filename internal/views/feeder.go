@@ -22,7 +22,7 @@ type feeder struct {
 	// Owned by the goroutine.
 	bundle
 	begun     bool                // the views have a state
-	suspended map[*entry]struct{} // costly ones, and those without a state, until the next state
+	suspended map[*entry]struct{} // those fed alone, and those without a state, until the next state
 	again     <-chan time.Time    // when to look whether there is room for views; nil: all have some
 	early     []*batch            // that are ahead of the feeder
 	declared  map[*entry]struct{} // of the members, those that are declared: each state makes one of theirs
@@ -210,7 +210,10 @@ func (f *feeder) showWindows(e *entry) {
 	_, feeds := f.members[e]
 	_, suspends := f.suspended[e]
 	switch {
-	case e.order == nil || !feeds && !suspends || !e.order.Awaited():
+	case e.order == nil || !feeds && !suspends:
+	case feeds && e.alone.Load():
+		f.giveAway(e)
+	case !e.order.stirs():
 	case feeds:
 		e.show(f.at)
 	case suspends && e.whole:
@@ -218,6 +221,20 @@ func (f *feeder) showWindows(e *entry) {
 	case suspends:
 		e.order.adopt()
 	}
+}
+
+// giveAway has builders feed a view from now on.
+func (f *feeder) giveAway(e *entry) {
+	if f.remove(e) {
+		f.letAlone(e)
+	}
+}
+
+// letAlone has builders feed a view that has the state of the feeder.
+func (f *feeder) letAlone(e *entry) {
+	e.show(f.at)
+	e.seen, e.upTo = f.at.Number(), time.Now()
+	f.suspend(e)
 }
 
 // tooLarge gives up the state of a view, until there is room.
@@ -254,6 +271,9 @@ func (f *feeder) take(e *entry) {
 		return
 	case e.full.Load():
 		f.tooLarge(e) // since its builder last looked
+		return
+	case e.alone.Load():
+		f.letAlone(e)
 		return
 	}
 	f.add(e)
@@ -306,6 +326,7 @@ func (f *feeder) buildSuspended() {
 	for e := range f.suspended {
 		if !e.full.Load() {
 			delete(f.suspended, e)
+			e.upTo = time.Now() // it had the newest state until this one came
 			f.views.build(e)
 		}
 	}

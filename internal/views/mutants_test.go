@@ -220,8 +220,26 @@ var windowMutants = []mutant{
 	{
 		"the total of a window that nothing touches stays",
 		"internal/views/sorted.go",
-		"\tif !t.moved && !moved {",
+		"\tif !t.resized && !moved {",
 		"\tif !moved {",
+	},
+	{
+		"a window whose rows have moved is not told of the last change of a row in the same transaction",
+		"internal/views/sorted.go",
+		"\t\tt.altered[projected.Key] = struct{}{}\n",
+		"",
+	},
+	{
+		"the first window that a change concerns is not told",
+		"internal/views/sorted.go",
+		"w.Offset > from-t.most })",
+		"w.Offset > from })",
+	},
+	{
+		"the first window after a place that a change concerns is not told",
+		"internal/views/sorted.go",
+		"t.placeAt(from-t.most), old",
+		"t.placeAt(from), old",
 	},
 	{
 		"a window that has moved is not told of changes where it was not before",

@@ -4,10 +4,11 @@ import "fmt"
 
 // Reasons for which no view is opened.
 const (
-	TooMany          = "views"         // there are as many as there may be
-	TooManyOfAClient = "client_views"  // the client has asked for as many as it may
-	TooManyOrders    = "client_orders" // and as many orders
-	NoMemory         = "view_memory"   // views hold as much as they may
+	TooMany          = "views"          // there are as many as there may be
+	TooManyOfAClient = "client_views"   // the client has asked for as many as it may
+	TooManyOrders    = "client_orders"  // and as many orders
+	TooManyWindows   = "client_windows" // and as many windows of one order
+	NoMemory         = "view_memory"    // views hold as much as they may
 )
 
 // Refusal is the error of Open if a limit is reached.
@@ -23,6 +24,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("the client has asked for %d different views, and may not have more at once", r.Limit)
 	case TooManyOrders:
 		return fmt.Sprintf("the client has asked for %d different orders, and may not have more at once", r.Limit)
+	case TooManyWindows:
+		return fmt.Sprintf("the client has asked for %d different windows of one order, or for fewer with many resources, and may not have more at once", r.Limit)
 	case NoMemory:
 		return fmt.Sprintf("the views that clients ask for hold %d bytes, and may not hold more", r.Limit)
 	}

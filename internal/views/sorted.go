@@ -2,8 +2,11 @@ package views
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
-	"sync/atomic"
+	"sort"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
@@ -45,14 +48,29 @@ type sorted struct {
 
 	look func() // has whoever has the order look whether a window is to be told of
 
-	list atomic.Pointer[[]*window] // written with the mutex of Views held; never modified
+	own log.Fed // what the windows reflect while builders feed the order
+
+	// Guarded by the mutex of Views.
+	list   []*window // that are open
+	byID   map[string]*window
+	shares map[string]share // of each client
+
+	mu             sync.Mutex // guards the following fields
+	opened, closed []*window  // that whoever has the order does not know of yet
 
 	// Owned by the feeder or the builder that has the view.
-	adopted   *[]*window // the newest list that was seen
-	windows   []*window
+	windows   []*window // sorted, see compareWindows
+	most      int       // rows that one of them may have
+	dirty     []*window // that a step has changed
+	touched   []*window // that the next Publish looks at
+	untold    []*window // of which readers are to be told at tellAt, or later
+	rowBytes  int64     // of all windows
+	altered   map[string]struct{}
 	fed       *log.Fed
-	begun     bool // the tree has a part of the watch
-	whole     bool // and was published
+	turn      *turn // of the builder that feeds it alone; nil: none does
+	spent     int   // the work that windows have made
+	begun     bool  // the tree has a part of the watch
+	whole     bool  // and was published
 	tree      order.Tree
 	builder   *order.Builder // of the tree: it has what was added so far; nil: the tree has
 	at        stream.Status  // that was published last
@@ -61,18 +79,21 @@ type sorted struct {
 	published uint64         // that of the last Publish
 	ended     bool           // its transaction has ended
 	unordered bool           // changes that have no revision of their own are among those since the last Publish
-	moved     bool           // keys have come, gone, or have other places, since the last Publish
+	resized   bool           // keys have come or gone since the last Publish
 	doubt     uint64         // a revision before which the windows may have been others; 0: none
 	item, old []byte         // used again
+	low       []byte         // used again
 	shown     map[string]int // by key, how many windows have a row of it
 	alarm     *time.Timer    // which has a window told at tellAt; nil: none was
 	tellAt    time.Time      // zero: all are
 }
 
 func newSorted(d *view.Definition, of *log.View, account *memory.Account) *sorted {
-	t := &sorted{definition: d, empty: of, account: account, shown: map[string]int{}}
-	t.list.Store(new([]*window))
-	t.adopted = t.list.Load()
+	t := &sorted{
+		definition: d, empty: of, account: account, byID: map[string]*window{}, shares: map[string]share{},
+		altered: map[string]struct{}{}, shown: map[string]int{},
+	}
+	t.fed = &t.own
 	return t
 }
 
@@ -84,10 +105,12 @@ func (t *sorted) Begin(log.Snapshot, string, uint64) {
 
 func (t *sorted) forget() {
 	t.tree, t.builder, t.begun, t.whole, t.revision, t.published, t.doubt = order.Tree{}, nil, false, false, 0, 0, 0
-	t.ended, t.unordered, t.moved, t.tellAt = false, false, false, time.Time{}
+	t.ended, t.unordered, t.resized, t.tellAt = false, false, false, time.Time{}
 	for _, w := range t.windows {
 		w.forget()
 	}
+	t.dirty, t.touched, t.untold = nil, nil, nil
+	clear(t.altered)
 }
 
 // arrange has the tree have all that was added since Begin, before the first change of that, until a turn ends.
@@ -128,18 +151,30 @@ func (t *sorted) Add(c log.Entry, projected *stream.Resource) {
 	}
 	had := t.placeOf(projected.Key)
 	t.item = append(t.item, projected.Key...)
+	if len(t.dirty) > 0 && t.shows(projected.Key) {
+		t.altered[projected.Key] = struct{}{}
+	}
 	switch {
 	case !had:
 		t.tree.Set(projected.Key, t.item[:n])
-		t.moved = true
-		t.changes(nil, t.item, n)
+		t.resized = true
+		t.changes(nil, t.item, n, t.rank(t.item), t.tree.Len()-1)
 	case bytes.Equal(t.old, t.item):
 		t.changesAt(t.item, n)
 	default:
+		was := t.rank(t.old)
 		t.tree.Set(projected.Key, t.item[:n])
-		t.moved = true
-		t.changes(t.old, t.item, n)
+		is := t.rank(t.item)
+		t.changes(t.old, t.item, n, min(was, is), max(was, is))
 	}
+}
+
+// rank returns how many keys come before a place, if a window needs to know.
+func (t *sorted) rank(item []byte) (rank int) {
+	if len(t.windows) > 0 {
+		rank, _ = t.tree.Rank(item)
+	}
+	return rank
 }
 
 // placeOf reads the place of a key into old.
@@ -155,9 +190,10 @@ func (t *sorted) Remove(c log.Entry) {
 	t.unordered = t.unordered || c.Unnumbered()
 	key := c.Resource().Key
 	if t.placeOf(key) {
+		was := t.rank(t.old)
 		t.tree.Delete(key)
-		t.moved = true
-		t.changes(t.old, nil, 0)
+		t.resized = true
+		t.changes(t.old, nil, 0, was, t.tree.Len())
 	}
 }
 
@@ -180,23 +216,81 @@ func (t *sorted) follow(c log.Entry) {
 }
 
 // changes tells the windows where a resource was, and where it is; nil: nowhere. n is the length of
-// its new sort key.
-func (t *sorted) changes(old, now []byte, n int) {
-	if !t.whole {
+// its new sort key. Only keys from one rank to another one have others at their ranks by now, or have changed. So of the
+// windows that begin at a rank those are told that have one of these, and of those that begin after a place those that
+// begin before the resource, and not so far before it that they end there.
+func (t *sorted) changes(old, now []byte, n, from, to int) {
+	if !t.whole || len(t.windows) == 0 {
 		return
 	}
-	for _, w := range t.windows {
-		if w.begun {
-			w.change(old, now, n, t.revision)
+	after := t.search(func(w *window) bool { return w.After != "" })
+	first := t.search(func(w *window) bool { return w.After != "" || w.Offset > from-t.most })
+	for _, w := range t.windows[first:after] {
+		if w.Offset > to {
+			break
 		}
+		t.change(w, old, now, n)
 	}
+	if after == len(t.windows) {
+		return
+	}
+	low, high := t.placeAt(from-t.most), old
+	if bytes.Compare(now, high) > 0 {
+		high = now
+	}
+	first = t.search(func(w *window) bool { return w.After != "" && w.After >= string(low) })
+	for _, w := range t.windows[first:] {
+		if w.After >= string(high) {
+			break
+		}
+		t.change(w, old, now, n)
+	}
+}
+
+func (t *sorted) change(w *window, old, now []byte, n int) {
+	if t.spend(1); w.begun {
+		w.change(old, now, n, t.revision)
+	}
+}
+
+// search returns the index of the first window for which is is true. It is true for all after that one.
+func (t *sorted) search(is func(*window) bool) int {
+	return sort.Search(len(t.windows), func(i int) bool { return is(t.windows[i]) })
+}
+
+// placeAt returns the place of the key at a rank; nil if that is less than 0.
+func (t *sorted) placeAt(rank int) []byte {
+	t.low = t.low[:0]
+	if rank < 0 {
+		return nil
+	}
+	for sortKey, key := range t.tree.From(rank) {
+		t.low = append(append(t.low, sortKey...), key...)
+		break
+	}
+	return t.low
 }
 
 // changesAt tells the windows that a resource has changed whose place is the same. Most resources are in no
 // window, and cost one look-up however many windows there are.
 func (t *sorted) changesAt(item []byte, n int) {
 	if t.shown[string(item[n:])] > 0 {
-		t.changes(item, item, n)
+		rank := t.rank(item)
+		t.changes(item, item, n, rank, rank)
+	}
+}
+
+// The work that windows make, in the units of the costs of filters: to read one, and to write what has changed in it. Each row
+// that is read makes one more.
+const (
+	readCosts  = 20
+	writeCosts = 50
+)
+
+// spend counts work. If a builder feeds the order, it may pause.
+func (t *sorted) spend(work int) {
+	if t.spent += work; t.turn != nil {
+		t.turn.did(work)
 	}
 }
 
@@ -212,10 +306,22 @@ func (t *sorted) show(key string, n int) {
 
 // endStep reads the windows again that a step has changed.
 func (t *sorted) endStep() {
-	for _, w := range t.windows {
+	for _, w := range t.dirty {
 		if w.dirty {
 			w.read(&t.tree, t.revision)
+			t.spend(readCosts + len(w.rows))
 		}
+	}
+	clear(t.dirty)
+	t.dirty = t.dirty[:0]
+	clear(t.altered)
+}
+
+// touch has the next Publish look at a window.
+func (t *sorted) touch(w *window) {
+	if !w.touched {
+		w.touched = true
+		t.touched = append(t.touched, w)
 	}
 }
 
@@ -246,20 +352,57 @@ func (t *sorted) Publish(s log.Snapshot) (news bool) {
 	status := s.Status()
 	told := status.State != t.at.State || status.Reason != t.at.Reason || s.Origin() != t.origin
 	now := time.Now()
-	t.tellAt = time.Time{}
-	for _, w := range t.windows {
+	t.touchUntold(now)
+	touched := t.touched
+	t.touched = nil
+	if told || t.doubt > 0 || t.resized || !t.whole { // it concerns all
+		touched = t.windows
+	}
+	for _, w := range touched {
+		w.touched = false
+		if w.over {
+			continue
+		}
+		t.spend(1)
 		wrote := t.write(w, s)
 		wrote = t.tell(w, s, now) || wrote
-		if wrote || told || t.fed == nil || w.state.Awaited() {
+		if wrote || told || w.state.Awaited() {
+			t.spend(writeCosts)
 			news = w.state.Publish(s) || news
 		}
 	}
 	t.at, t.origin = status, s.Origin()
-	t.whole, t.moved, t.doubt, t.unordered = true, false, 0, false
+	t.whole, t.resized, t.doubt, t.unordered = true, false, 0, false
 	t.published, t.revision = s.Revision(), max(t.revision, s.Revision())
+	if t.fed == &t.own && t.own.Set(s) {
+		t.publishAwaited(s)
+	}
 	t.Count()
 	t.setAlarm(now)
 	return news
+}
+
+// publishAwaited wakes the readers of windows that wait for any newer state.
+func (t *sorted) publishAwaited(s log.Snapshot) {
+	for _, w := range t.windows {
+		if w.state.Awaited() {
+			w.state.Publish(s)
+		}
+	}
+}
+
+// touchUntold has Publish look at the windows of which it is time to tell the readers.
+func (t *sorted) touchUntold(now time.Time) {
+	if t.tellAt.IsZero() || now.Before(t.tellAt) {
+		return
+	}
+	untold := t.untold
+	t.untold, t.tellAt = nil, time.Time{}
+	for _, w := range untold {
+		if w.waits = false; w.untold && !w.over {
+			t.touch(w)
+		}
+	}
 }
 
 // tellEvery is how often readers of a window are told what it says besides its resources, if that goes on
@@ -275,6 +418,10 @@ func (t *sorted) tell(w *window, s log.Snapshot, now time.Time) bool {
 	if at := w.toldAt.Add(tellEvery); now.Before(at) {
 		if t.tellAt.IsZero() || at.Before(t.tellAt) {
 			t.tellAt = at
+		}
+		if !w.waits {
+			w.waits = true
+			t.untold = append(t.untold, w)
 		}
 		return false
 	}
@@ -319,7 +466,7 @@ func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
 		w.state.Doubt(t.doubt)
 		wrote = true
 	}
-	if !t.moved && !moved {
+	if !t.resized && !moved {
 		return wrote
 	}
 	if about := w.say(&t.tree, moved); about != w.about {
@@ -331,22 +478,38 @@ func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
 
 // adopt takes over the windows that were opened, and ends those that were closed.
 func (t *sorted) adopt() {
-	list := t.list.Load()
-	if list == t.adopted {
-		return
+	t.mu.Lock()
+	opened, closed := t.opened, t.closed
+	t.opened, t.closed = nil, nil
+	t.mu.Unlock()
+	for _, w := range opened {
+		t.spend(1)
+		at, _ := slices.BinarySearchFunc(t.windows, w, compareWindows)
+		t.windows = slices.Insert(t.windows, at, w)
+		t.most = max(t.most, w.Limit)
+		w.state.FedBy(t.fed)
+		t.touch(w)
 	}
-	t.adopted = list
-	for _, w := range t.windows {
-		if !slices.Contains(*list, w) {
-			w.end()
+	for _, w := range closed {
+		t.spend(1)
+		if at, is := slices.BinarySearchFunc(t.windows, w, compareWindows); is {
+			t.windows = slices.Delete(t.windows, at, at+1)
 		}
+		w.end()
 	}
-	for _, w := range *list {
-		if !slices.Contains(t.windows, w) {
-			w.state.FedBy(t.fed)
-		}
-	}
-	t.windows = slices.Clone(*list)
+}
+
+// compareWindows sorts the windows of an order: those that begin at a rank come first, by their ranks, and then those that begin
+// after a place. No two are equal.
+func compareWindows(a, b *window) int {
+	return cmp.Or(strings.Compare(a.After, b.After), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Limit, b.Limit))
+}
+
+// stirs reports whether Publish has something to do for a window, although no change has come.
+func (t *sorted) stirs() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.touched)+len(t.opened)+len(t.closed) > 0 || !t.tellAt.IsZero() && !time.Now().Before(t.tellAt)
 }
 
 // Abandon does nothing: no window is declared.
@@ -375,19 +538,24 @@ func (t *sorted) SetStatus(status stream.Status) {
 
 // FedBy makes the windows reflect whatever f says, when they are read.
 func (t *sorted) FedBy(f *log.Fed) {
-	t.fed = f
+	if t.fed = f; f == nil {
+		t.fed = &t.own
+	}
 	for _, w := range t.windows {
-		w.state.FedBy(f)
+		w.state.FedBy(t.fed)
 	}
 }
 
-// Awaited reports whether a reader of a window waits for any newer state, or a window for its first, or for its
-// readers to be told of it.
+// Awaited reports whether a reader of a window waits for any newer state, or Publish has something else to do.
 func (t *sorted) Awaited() bool {
-	if !t.tellAt.IsZero() && !time.Now().Before(t.tellAt) {
-		return true
+	if t.begun {
+		for _, w := range t.windows {
+			if w.state.Awaited() {
+				t.touch(w)
+			}
+		}
 	}
-	return t.list.Load() != t.adopted || slices.ContainsFunc(t.windows, func(w *window) bool { return w.state.Awaited() })
+	return t.stirs()
 }
 
 // Count counts the memory of the order. That of the windows is counted when they are published.
@@ -396,9 +564,7 @@ func (t *sorted) Count() bool {
 	if t.builder != nil {
 		n += t.builder.Bytes()
 	}
-	for _, w := range t.windows {
-		n += w.size
-	}
+	n += t.rowBytes
 	t.account.SetLog(n, 0)
 	return false
 }

@@ -48,9 +48,11 @@ func (c Config) withDefaults() Config {
 type Views struct {
 	// Static after construction.
 	memory   *memory.Ceiling
-	builders builders // of views that are not costly
-	costly   builders // of the others, for which nobody else waits
+	builders builders // of views that feeders feed
+	costly   builders // of those that are costly, for which nobody else waits
+	sorting  builders // of orders that are fed alone for the sake of others
 	count    counters
+	mostFed  int // see mostFedOfAClient
 
 	goroutines sync.WaitGroup
 
@@ -59,8 +61,9 @@ type Views struct {
 
 	mu      sync.Mutex // guards the following fields
 	watches map[*watch.Watch]*parent
-	clients map[string]int // number of views charged to each
-	orders  map[string]int // number of orders among them
+	clients map[string]int     // number of views charged to each
+	orders  map[string]int     // number of orders among them
+	idlers  map[string]*idlers // the windows of each client that have no holder
 	number  int
 	counted map[*watch.Watch]*counted
 	idle    list.List // of what has no holder, that which has had none for longest first
@@ -80,6 +83,7 @@ type kept interface {
 // idleness is how long something has had no holder. Guarded by the mutex of Views.
 type idleness struct {
 	at    *list.Element // in the list of what has none; nil: it has a holder, or was removed
+	among *list.Element // of a window: in the list of those of its client
 	since time.Time
 	over  bool // it was removed
 }
@@ -93,7 +97,10 @@ type parent struct {
 
 	changed atomic.Int64 // when the watch had a new state last, in nanoseconds
 
-	views map[string]*entry // by the ID of their definition; guarded by the mutex of Views
+	// Guarded by the mutex of Views.
+	views map[string]*entry // by the ID of their definition
+	fed   share             // the windows that the feeders feed
+	fedOf map[string]share  // those of each client
 
 	mu      sync.Mutex // guards the following fields
 	exactOf uint64     // number of the state that exact is of
@@ -115,9 +122,9 @@ func (p *parent) exactFrom(s log.Snapshot) uint64 {
 // New returns an empty set of views. Close it.
 func New(c Config) *Views {
 	c = c.withDefaults()
-	v := &Views{memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}, orders: map[string]int{}, counted: map[*watch.Watch]*counted{}}
+	v := &Views{mostFed: mostFedOfAClient, memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}, orders: map[string]int{}, idlers: map[string]*idlers{}, counted: map[*watch.Watch]*counted{}}
 	v.config.Store(&c)
-	for _, b := range []*builders{&v.builders, &v.costly} {
+	for _, b := range []*builders{&v.builders, &v.costly, &v.sorting} {
 		b.views, b.most, b.queues = v, max(1, runtime.GOMAXPROCS(0)/2), map[string][]job{}
 	}
 	v.timer = time.AfterFunc(time.Hour, v.expire)
@@ -282,7 +289,7 @@ func (v *Views) parentOf(w *watch.Watch) *parent {
 	if p := v.watches[w]; p != nil {
 		return p
 	}
-	p := &parent{of: w, ended: make(chan struct{}), views: map[string]*entry{}}
+	p := &parent{of: w, ended: make(chan struct{}), views: map[string]*entry{}, fedOf: map[string]share{}}
 	for i := range p.feeders {
 		p.feeders[i] = newFeeder(v, p, i == 0)
 		v.goroutines.Go(p.feeders[i].run)
@@ -294,7 +301,7 @@ func (v *Views) parentOf(w *watch.Watch) *parent {
 // touch records that something is held, or that it is idle from now on.
 func (v *Views) touch(k kept) {
 	i := k.idleness()
-	v.unlist(i)
+	v.unlist(k)
 	if i.over || k.inUse() {
 		return
 	}
@@ -303,19 +310,80 @@ func (v *Views) touch(k kept) {
 	if v.idle.Len() == 1 {
 		v.timer.Reset(v.limits().Linger)
 	}
+	if w, is := k.(*window); is {
+		v.idles(w)
+	}
 }
 
-func (v *Views) unlist(i *idleness) {
+func (v *Views) unlist(k kept) {
+	i := k.idleness()
 	if i.at != nil {
 		v.idle.Remove(i.at)
 		i.at = nil
+	}
+	if i.among == nil {
+		return
+	}
+	of := v.idlers[k.chargedTo()]
+	of.windows.Remove(i.among)
+	if i.among = nil; of.windows.Len() == 0 && !of.due {
+		delete(v.idlers, k.chargedTo())
+	}
+}
+
+// idlers are the windows of a client that have no holder, that which has had none for longest first.
+type idlers struct {
+	windows list.List
+	due     bool // some will be removed soon
+}
+
+// mostIdle is how many windows without a holder are kept for a client: each changes with its order, for others to wait for.
+const mostIdle = 16
+
+// idles records that a window has no holder.
+func (v *Views) idles(w *window) {
+	of := v.idlers[w.client]
+	if of == nil {
+		of = &idlers{}
+		v.idlers[w.client] = of
+	}
+	w.idle.among = of.windows.PushBack(w)
+	v.trim(w.client, of)
+}
+
+// trim removes the windows without a holder of which a client has too many, once they are not just opened or left.
+func (v *Views) trim(client string, of *idlers) {
+	for !of.due && of.windows.Len() > mostIdle {
+		w := of.windows.Front().Value.(*window)
+		if left := justOpened - time.Since(w.idle.since); left > 0 {
+			of.due = true
+			time.AfterFunc(left, func() { v.trimDue(client, of) })
+			return
+		}
+		if w.inUse() {
+			v.touch(w) // its holder is about to do that
+			continue
+		}
+		w.drop()
+	}
+}
+
+func (v *Views) trimDue(client string, of *idlers) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if of.due = false; v.closed {
+		return
+	}
+	v.trim(client, of)
+	if of.windows.Len() == 0 && !of.due {
+		delete(v.idlers, client)
 	}
 }
 
 // uncharge counts that there is one less, which was removed.
 func (v *Views) uncharge(k kept) {
 	i, client := k.idleness(), k.chargedTo()
-	v.unlist(i)
+	v.unlist(k)
 	i.over = true
 	v.number--
 	if v.clients[client]--; v.clients[client] == 0 {
@@ -329,7 +397,7 @@ func (v *Views) held(e *entry, k kept) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.touch(k)
-	if e.inUse() && !e.started && !e.removed.Load() {
+	if !e.started && !e.removed.Load() && e.inUse() {
 		e.started = true
 		v.build(e)
 	}
@@ -337,11 +405,14 @@ func (v *Views) held(e *entry, k kept) {
 
 // build has builders make a view, or bring it closer to its watch.
 func (v *Views) build(e *entry) {
-	if e.costly {
+	switch {
+	case e.costly:
 		v.costly.add(e)
-		return
+	case e.alone.Load():
+		v.sorting.add(e)
+	default:
+		v.builders.add(e)
 	}
-	v.builders.add(e)
 }
 
 // wants reports whether a view that a builder is about to make still has a holder. If not,
@@ -390,8 +461,9 @@ func (e *entry) drop() {
 		if v.orders[e.client]--; v.orders[e.client] == 0 {
 			delete(v.orders, e.client)
 		}
-		for _, w := range *e.order.list.Load() {
+		for _, w := range e.order.list {
 			v.uncharge(w)
+			v.chargeFeeder(w, -1)
 		}
 	}
 	if e.started {
@@ -433,6 +505,7 @@ func (v *Views) Close() {
 	v.goroutines.Wait()
 	v.builders.close() // the feeders begin no more
 	v.costly.close()
+	v.sorting.close()
 }
 
 // relieve frees memory if views hold too much: what only slow readers hold goes first, then

@@ -28,10 +28,15 @@ type window struct {
 	state   *log.View
 	account *memory.Account
 
-	idle idleness // guarded by the mutex of Views
+	// Guarded by the mutex of Views.
+	idle idleness
+	at   int // in the list of its order
 
 	// Owned by who owns the order.
 	begun   bool
+	over    bool              // it was closed
+	touched bool              // it is in the list of those that the next Publish looks at
+	waits   bool              // it is in the list of those of which readers are to be told later
 	dirty   bool              // a step has changed which resources it has, or their order
 	moved   bool              // and so has one since the last Publish
 	rows    []row             // that it has, in order
@@ -60,7 +65,9 @@ func (w *window) forget() {
 	for _, r := range w.rows {
 		w.of.order.show(r.key(), -1)
 	}
+	w.of.order.rowBytes -= w.size
 	w.begun, w.dirty, w.moved, w.rows, w.shown, w.about, w.untold, w.size = false, false, false, nil, nil, storage.Window{}, false, 0
+	w.touched, w.waits = false, false
 	clear(w.changed)
 	clear(w.came)
 	clear(w.left)
@@ -70,14 +77,17 @@ func (w *window) forget() {
 func (w *window) change(old, now []byte, n int, revision uint64) {
 	if old != nil && now != nil && len(w.rows) > 0 && !w.precedes(old) && w.reaches(old) && w.has(old) {
 		w.changed[string(now[n:])] = revision
+		w.of.order.touch(w)
 	}
 	switch {
 	case bytes.Equal(old, now):
 	case w.precedes(old) && w.precedes(now): // as many as before come first
 	case w.After != "" && (old == nil || w.precedes(old)) && (now == nil || w.precedes(now)):
 	case !w.reaches(old) && !w.reaches(now):
-	default:
+	case !w.dirty:
 		w.dirty = true
+		w.of.order.dirty = append(w.of.order.dirty, w)
+		w.of.order.touch(w)
 	}
 }
 
@@ -118,6 +128,9 @@ func (w *window) read(tree *order.Tree, revision uint64) {
 		}
 		if len(before) > 0 && compareItem(before[0], sortKey, key) == 0 {
 			rows = append(rows, before[0])
+			if _, altered := w.of.order.altered[string(key)]; altered {
+				w.changed[before[0].key()] = revision
+			}
 			before = before[1:]
 			continue
 		}
@@ -262,10 +275,12 @@ func (w *window) enter(t *sorted, s log.Snapshot, r row, revision uint64) {
 
 func (w *window) published() {
 	if w.moved {
-		w.size = 0
+		size := int64(0)
 		for _, r := range w.rows {
-			w.size += int64(len(r.item)) + rowBytes
+			size += int64(len(r.item)) + rowBytes
 		}
+		w.of.order.rowBytes += size - w.size
+		w.size = size
 	}
 	w.shown, w.moved = w.rows, false
 	clear(w.changed)
@@ -276,6 +291,7 @@ func (w *window) published() {
 // end frees what it holds, once it was closed.
 func (w *window) end() {
 	w.forget()
+	w.over = true
 	w.state.FedBy(nil)
 	w.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: unused})
 	w.account.Leave()

@@ -137,7 +137,11 @@ func newWindowWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevision
 	w.revision = w.upstream.Revision()
 	w.remember()
 	for range 2 {
-		w.replicas = append(w.replicas, newFixtureOf(t, w.upstream, Config{}, watch.Config{}))
+		f := newFixtureOf(t, w.upstream, Config{}, watch.Config{})
+		if seed%3 == 1 { // builders feed what has several windows
+			f.views.mostFed = 3 * windowCosts
+		}
+		w.replicas = append(w.replicas, f)
 	}
 	for range 4 {
 		c := windowCases[w.random.IntN(len(windowCases))]

@@ -31,13 +31,14 @@ const (
 	refusedViews       Reason = views.TooMany          // too many views in all
 	refusedClientViews Reason = views.TooManyOfAClient // too many of one client
 	refusedOrders      Reason = views.TooManyOrders    // too many orders of one client
+	refusedWindows     Reason = views.TooManyWindows   // too many windows of one order of one client
 	refusedViewMemory  Reason = views.NoMemory         // the views do not fit into their memory
 )
 
 // RefusalReasons are all reasons, for the metrics.
 var RefusalReasons = [...]Reason{
 	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedPrincipal, RefusedMemory, RefusedConnections, refusedTemplate, refusedClientTemplate, refusedRights,
-	refusedViews, refusedClientViews, refusedOrders, refusedViewMemory,
+	refusedViews, refusedClientViews, refusedOrders, refusedWindows, refusedViewMemory,
 }
 
 // OfView returns why a view of a watch was not opened for a client; nil if it was not
@@ -53,6 +54,8 @@ func OfView(watch string, c Client, err error) *Refusal {
 		r.Reason = refusedClientViews
 	case views.TooManyOrders:
 		r.Reason = refusedOrders
+	case views.TooManyWindows:
+		r.Reason = refusedWindows
 	case views.NoMemory:
 		r.Reason = refusedViewMemory
 	}
@@ -66,7 +69,7 @@ type Refusal struct {
 	Reason Reason
 	Count  int    // open streams, connections or watches; see reason
 	Limit  int    // how many may be open
-	client Client // refusedClient, refusedClientViews, refusedOrders
+	client Client // refusedClient, refusedClientViews, refusedOrders, refusedWindows
 	Watch  string // refusedWatch, RefusedMemory, those of templates, and those of views
 	// Parameter is one that asks for the view, as the client wrote it; "": none.
 	Parameter string
@@ -118,6 +121,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("%s as many different views as allowed, %d: close some, or ask for the same ones", r.client.has(), r.Limit)
 	case refusedOrders:
 		return fmt.Sprintf("%s windows in as many different orders as allowed, %d: close some, or ask for the same orders with other offsets", r.client.has(), r.Limit)
+	case refusedWindows:
+		return fmt.Sprintf("%s as many different windows of one order as allowed, %d, or fewer that have as many resources together as allowed: close some, or ask for the same ones", r.client.has(), r.Limit)
 	case refusedViewMemory:
 		return fmt.Sprintf("watch %q has no view for you yet, and the memory for views is used up: come back later, or ask for what others ask for too", r.Watch)
 	default:
@@ -137,7 +142,7 @@ func (r *Refusal) Goodbye() stream.GoodbyeReason {
 func (r *Refusal) Problem(retry time.Duration) *problem.Problem {
 	status := http.StatusServiceUnavailable
 	switch r.Reason {
-	case refusedClient, RefusedPrincipal, refusedClientViews, refusedOrders, refusedClientTemplate:
+	case refusedClient, RefusedPrincipal, refusedClientViews, refusedOrders, refusedWindows, refusedClientTemplate:
 		status = http.StatusTooManyRequests
 	}
 	p := problem.New(status, "%s", r.Error())
