@@ -109,6 +109,9 @@ func (l *stretchLog) subscribe() {
 	}
 	s := l.Subscribe(o)
 	l.readers = append(l.readers, s)
+	if rapid.Bool().Draw(l.t, "shares") {
+		s.Share()
+	}
 	if rapid.Bool().Draw(l.t, "waits") {
 		s.Pause("the snapshot waits for its turn")
 		s.NextTurn(&Batch{})

@@ -108,6 +108,7 @@ type Subscription struct {
 	told       uint64   // what a window says that the reader was told last; see storage.Window
 	former     *former  // the window that the reader still has; nil: none
 	move       uint64   // the number of a move that the reader was not told of; 0: there is none
+	shares     bool     // see Share
 }
 
 // joined is the revision order that a subscription reads, and how the reader came to it.
@@ -418,10 +419,10 @@ func (s *Subscription) start(b *Batch, v *storage.Version) bool {
 	switch {
 	case r == nil && s.options.Invalid:
 		s.outcome = OutcomeInvalid
-		s.reset(b, v, stream.ResetInvalidPosition)
+		s.resetShared(b, v, stream.ResetInvalidPosition)
 	case r == nil:
 		s.outcome = OutcomeSnapshot
-		s.reset(b, v, stream.ResetInitial)
+		s.resetShared(b, v, stream.ResetInitial)
 	case r.Epoch != v.Epoch:
 		s.outcome = OutcomeEpochChanged
 		s.refuse(b, v, stream.ResetEpochChanged)
@@ -476,6 +477,35 @@ func (s *Subscription) reset(b *Batch, v *storage.Version, reason stream.ResetRe
 	s.startWalk(b, s.snapshotWalk(v))
 }
 
+// Share lets a reader that begins with a snapshot be sent the one of a state from up to a second ago, if others are being sent that,
+// and go on from there. The parts of it are then rendered once for all of them. It has no effect on a part of another log: a
+// change may have hidden a resource from the reader since then.
+func (s *Subscription) Share() { s.shares = true }
+
+// resetShared is reset for a reader that begins. If it can, it begins in the version in which others have begun a moment ago, as if
+// it had come with them and its first flush had taken so long.
+func (s *Subscription) resetShared(b *Batch, newest *storage.Version, reason stream.ResetReason) {
+	if !s.shares || s.options.Interval > 0 || s.Replaces() || s.log.isView || s.log.from != nil {
+		s.reset(b, newest, reason)
+		return
+	}
+	pinned, v := s.log.pins.Begin(newest, s.options.MinRate, func(older *storage.Version) bool { return s.canBeginIn(older, newest) })
+	s.reset(b, v, reason)
+	s.pin = pinned
+}
+
+// canBeginIn reports whether a reader can begin with a snapshot of an older version than the newest, and go on from there. It
+// must not have a position after it, and what is known of earlier changes must be the same, so that it learns of an
+// outage before anything that came after it.
+func (s *Subscription) canBeginIn(older, newest *storage.Version) bool {
+	if r := s.options.Resume; r != nil && r.Epoch == older.Epoch && r.AsOf > older.Revision {
+		return false
+	}
+	return older.Generation == newest.Generation && older.Seq >= newest.Forgotten && older.Complete() == newest.Complete() &&
+		older.Conflated == newest.Conflated && older.Run.Name == newest.Run.Name && older.Run.Horizon == newest.Run.Horizon &&
+		storage.SameStatus(older.Status, newest.Status)
+}
+
 func (s *Subscription) snapshotWalk(v *storage.Version) walk {
 	begin := v.Normalize(storage.Place{})
 	return walk{v: v, purpose: snapshot, deletes: s.hasDeletes(v), at: begin, upserts: begin}
@@ -490,7 +520,7 @@ func (s *Subscription) hasDeletes(v *storage.Version) bool {
 // refuse begins again for a reader that came with a position that cannot be resumed.
 func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetReason) {
 	if !s.options.Verify || v.Window.Is {
-		s.reset(b, v, reason)
+		s.resetShared(b, v, reason)
 		return
 	}
 	s.outcome, s.ownStatus = OutcomeDigest, nil

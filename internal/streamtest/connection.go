@@ -82,6 +82,7 @@ func (h *History) Connect(s Subscriber, d Dial) *Connection {
 		o.Resume = c.overTheWire(d.From.Position)
 	}
 	c.sub = s.Subscribe(o)
+	c.sub.Share()
 	h.Add(c)
 	return c
 }

@@ -17,6 +17,14 @@ func (s *Session) Spot() (log.Spot, bool) {
 	return s.Follows[0].Sub.Spot()
 }
 
+// Share lets a stream that goes on after its snapshot begin where others have begun a moment ago. One that ends with the snapshot
+// asks for the newest state.
+func (s *Session) Share() {
+	if len(s.Follows) == 1 && !s.Until {
+		s.Follows[0].Sub.Share()
+	}
+}
+
 // Take does all that sending a stretch takes except for its bytes. It returns false, and does
 // nothing, if the stream must read by itself.
 func (s *Session) Take(at log.Spot, t *log.Stretch) bool {

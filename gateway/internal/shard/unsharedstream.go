@@ -38,6 +38,7 @@ func newUnsharedStream(s *shard, c session.Session, h epoll.Handle) *unsharedStr
 	l.out.bare = isStream(h)
 	l.key = l.groupKey()
 	l.Lease.CallWhenGranted(l.called)
+	l.Share()
 	l.text = session.NewText(&l.Session, &l.out, wire.Sum{})
 	return l
 }

@@ -20,6 +20,8 @@ type Pin struct {
 	kept bool                            // for a reader that may come; static after construction
 	pace pace
 
+	newest time.Duration // when the version was the newest, since the set was made, if other readers can begin in it; static after construction
+
 	began time.Duration // since the set was made; static after construction
 	taken atomic.Int64  // bytes that the reader was sent
 }
@@ -51,6 +53,7 @@ type Set struct {
 	counted  int64          // bytes that were added and retired in the era under way
 	spans    map[span]int64 // nil until there is one
 	checking bool           // a reader has a minimum rate, and takeSlow will be called
+	begun    *Pin           // the last one that Begin has added; nil: none
 }
 
 // era is a number of consecutive versions whose pins are not distinguished.
@@ -73,6 +76,9 @@ const (
 	// readEvery is how often such a reader is looked for.
 	readEvery = time.Second
 )
+
+// BeginsWithin is for how long after a version was the newest readers begin in it because others have.
+const BeginsWithin = time.Second
 
 // span is the range of eras with pins whose versions hold some memory.
 type span struct{ first, last *era }
@@ -103,9 +109,32 @@ func (s *Set) Add(v *storage.Version, rate int64) *Pin {
 // retired.
 func (s *Set) Keep(v *storage.Version) *Pin { return s.addNew(v, &Pin{kept: true}) }
 
+// Begin pins a version for a reader that begins now: the one in which another reader has begun, if that was the newest
+// a moment ago, is still pinned by the last one to begin, and suits; else v, which is the newest. So readers that begin at about the
+// same time read the same version, however fast the log changes. The pin is nil if memory of v was already retired.
+func (s *Set) Begin(v *storage.Version, rate int64, suits func(older *storage.Version) bool) (*Pin, *storage.Version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := &Pin{pace: pace{rate: rate}, newest: s.now()}
+	if begun := s.begun; begun != nil && begun.era != nil && s.now()-begun.newest <= BeginsWithin {
+		if older := begun.Version(); suits(older) {
+			one.newest = begun.newest
+			s.begun = s.add(begun.era, older, one)
+			return one, older
+		}
+	}
+	s.begun = s.addNewLocked(v, one)
+	return s.begun, v
+}
+
 func (s *Set) addNew(v *storage.Version, one *Pin) *Pin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.addNewLocked(v, one)
+}
+
+// addNewLocked is addNew with s.mu held.
+func (s *Set) addNewLocked(v *storage.Version, one *Pin) *Pin {
 	if v.Number < s.newest {
 		return nil
 	}

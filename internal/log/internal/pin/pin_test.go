@@ -175,6 +175,43 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestBegin: readers that begin within a second begin in the same version, as long as the last one of them is in it and it suits.
+func TestBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSet(nil)
+		number := uint64(0)
+		begin := func(suits bool) (*Pin, uint64) {
+			number++
+			one, v := s.Begin(&storage.Version{Number: number}, 0, func(*storage.Version) bool { return suits })
+			s.Advance(number+1, []Retired{{Born: number, Bytes: 1}}, 0, 1)
+			if one.Version() != v {
+				t.Error("another version is pinned than is returned")
+			}
+			return one, v.Number
+		}
+		var last *Pin
+		for i, test := range []struct {
+			after time.Duration
+			suits bool
+			ended bool // the last reader
+			want  uint64
+		}{
+			{0, true, false, 1}, {BeginsWithin / 2, true, false, 1}, {BeginsWithin / 2, true, false, 1},
+			{1, true, false, 4}, // although a reader has begun in the other one at once before
+			{0, false, false, 5}, {0, true, false, 5}, {0, true, true, 7}, {0, true, false, 7},
+		} {
+			time.Sleep(test.after)
+			if test.ended {
+				s.Release(last)
+			}
+			one, got := begin(test.suits)
+			if last = one; got != test.want {
+				t.Errorf("reader %d begins in version %d, want %d", i, got, test.want)
+			}
+		}
+	})
+}
+
 // TestSlowPinIsTaken once its reader is below the minimum rate and there is something newer,
 // unless the clock is paused.
 func TestSlowPinIsTaken(t *testing.T) {
