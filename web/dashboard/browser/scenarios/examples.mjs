@@ -105,6 +105,8 @@ scenario(
     await page.getByLabel('Health').selectOption('Degraded 80');
     await shown('1 to 50 of 80');
     assert.deepEqual((await names()).slice(0, 2), ['app-7900', 'app-7800']);
+    await page.getByLabel('Name').fill('argocd'); // the namespace, which each key begins with
+    await shown('0 to 0 of 0');
     await page.getByLabel('Name').fill('app-1');
     await shown('1 to 10 of 10');
     await put(1900, 'Healthy');
