@@ -18,6 +18,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/session"
+	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -86,6 +87,49 @@ func TestTemplateAtEveryDoor(t *testing.T) {
 		synctest.Wait()
 		if n := len(r.Registry.Watches()); n != 1 || connected.Load() != 0 {
 			t.Errorf("%d watches are left, and %d connections", n, connected.Load())
+		}
+	})
+}
+
+// TestTemplateOfWindows opens watches of a template that has an order, at every door, and follows one.
+func TestTemplateOfWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		own := views.NewDeclared()
+		t.Cleanup(own.Close)
+		addTemplate(t, r.Registry, watch.TemplateConfig{
+			Name: "top-{team}", Match: func(name string) bool { return strings.HasPrefix(name, "top-") },
+			Make: func(name, _ string) (watch.Config, error) {
+				team := strings.TrimPrefix(name, "top-")
+				d, err := view.Parse(view.Params{Filter: fmt.Sprintf("value.team == %q", team), Order: "-n", Limit: "1"})
+				if err != nil {
+					return watch.Config{}, err
+				}
+				open := func() (*watch.Watch, error) { return r.Registry.Open("orders") }
+				return watch.Config{Logger: slog.New(slog.DiscardHandler), Source: own.WindowSource("orders", open, d)}, nil
+			},
+		})
+		for _, path := range []string{"/events?until=end_of_snapshot", "/resources", "/changes", "/resources?order=n&limit=5"} {
+			if got := keysIn(r.get("/v1/watches/top-blue" + path).Text()); !slices.Equal(got, []string{"a/2"}) {
+				t.Errorf("%s has %q", path, got)
+			}
+		}
+		x := r.get("/v1/watches/top-red/events")
+		synctest.Wait()
+		text := x.Take()
+		if !slices.Equal(keysIn(text), []string{"b/3"}) || strings.Contains(text, `"total":`) {
+			t.Errorf("the snapshot: %s", text)
+		}
+		r.Commit("orders", 4, gatewaytest.Resource("a/1", 4, `{"n":7,"team":"red"}`), gatewaytest.Resource("a/2", 4, `{"n":9,"team":"blue"}`))
+		synctest.Wait()
+		text = x.Take()
+		if !slices.Equal(keysIn(text), []string{"a/1"}) || !strings.Contains(text, `"type":"delete","watch":"top-red","key":"b/3","revision":"4"`) {
+			t.Errorf("the change: %s", text)
+		}
+		y := r.get("/v1/watches/top-red/events", "Last-Event-ID: "+lastID(t, text))
+		synctest.Wait()
+		if text := y.Take(); !strings.Contains(text, `"mode":"resume"`) || strings.Contains(text, "event: upsert") {
+			t.Errorf("the resume: %s", text)
 		}
 	})
 }

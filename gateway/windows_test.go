@@ -78,6 +78,32 @@ func TestListOfAWindow(t *testing.T) {
 	})
 }
 
+// TestWindowOfAPrefix: its total, its places and its changes are those of the keys that begin with the prefix.
+func TestWindowOfAPrefix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		text := r.get("/v1/watches/orders/resources" + asking("prefix", "a/", "order", "-n", "limit", "5", "offset", "1")).Text()
+		if !slices.Equal(keysIn(text), []string{"a/1"}) || !strings.Contains(text, `"count":1,"total":2,"before":1,"resources":[`) {
+			t.Errorf("the list: %s", text)
+		}
+		x := r.get("/v1/watches/orders/events" + asking("prefix", "a/", "order", "-n", "limit", "1"))
+		synctest.Wait()
+		if text := x.Take(); !slices.Equal(keysIn(text), []string{"a/2"}) || !strings.Contains(text, `"count":1,"total":2,"before":0,"next":"`) {
+			t.Errorf("the snapshot: %s", text)
+		}
+		r.Commit("orders", 4, gatewaytest.Resource("b/4", 4, `{"n":9}`))
+		synctest.Wait()
+		if text := x.Take(); strings.Contains(text, "b/4") {
+			t.Errorf("another prefix: %s", text)
+		}
+		r.Commit("orders", 5, gatewaytest.Resource("a/5", 5, `{"n":9}`))
+		synctest.Wait()
+		if text := x.Take(); !slices.Equal(keysIn(text), []string{"a/5"}) || !strings.Contains(text, `"key":"a/2","revision":"5","left":true`) {
+			t.Errorf("the change: %s", text)
+		}
+	})
+}
+
 // nextIn returns the cursor that a stream or a list has sent last.
 func nextIn(t *testing.T, text string) string {
 	t.Helper()

@@ -4,18 +4,28 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
 import { listening } from './gateway.mjs';
-import { Process } from './process.mjs';
+import { Process, run } from './process.mjs';
 import { Site } from './site.mjs';
 
 const examples = fileURLToPath(new URL('../../../../examples/', import.meta.url));
 
 /** An example in a browser, with a gateway that has its configuration. */
 export class Example {
-  /** Opens the page of an example: { page, gateway }. */
-  static async open(stage, name) {
+  /** Opens the page of an example: { page, gateway }. fill is called with the folder of the gateway before it starts. */
+  static async open(stage, name, fill) {
     const site = stage.own(await Site.start({ '/': join(examples, name, '/') }));
-    const gateway = stage.own(await ExampleGateway.start(await readFile(join(examples, name, 'watchtide.yaml'), 'utf8'), site.origin));
+    const configuration = await readFile(join(examples, name, 'watchtide.yaml'), 'utf8');
+    const gateway = stage.own(await ExampleGateway.start(configuration, site.origin, fill));
     return this.#visit(stage, site, gateway);
+  }
+
+  /** Returns a function for open that runs a line of the example's README, after change. */
+  static runs(name, line, change) {
+    return async (folder) => {
+      const [, command] = line.exec(await readFile(join(examples, name, 'README.md'), 'utf8'));
+      const program = await build('cmd/gateway');
+      await run('sh', ['-ec', `watchtide() { "${program}" "$@"; }; ${change(command)}`], { cwd: folder });
+    };
   }
 
   /** Shows a page and a configuration that are text: { page, gateway }. */
@@ -41,10 +51,11 @@ export class Example {
 class ExampleGateway {
   #process;
 
-  static async start(configuration, origin) {
+  static async start(configuration, origin, fill) {
     const folder = await mkdtemp(join(tmpdir(), 'watchtide-example-'));
     const file = join(folder, 'watchtide.yaml');
     await writeFile(file, asStore(configuration.replace(/http:\/\/[a-z0-9.]+:3000/, origin)));
+    await fill?.(folder);
     const gateway = new ExampleGateway();
     const free = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--operations', '127.0.0.1:0'];
     const [process, [address]] = await Process.start(await build('cmd/gateway'), ['serve', '--config', file, ...free], listening);

@@ -11,12 +11,23 @@ export interface Place {
   readonly value: unknown;
 }
 
-/** How many places are asked for: each is a request for one resource. */
-export const placeCount = 24;
+/** At most so many places are asked for, and the last one: each is a request for one resource. */
+export const mostPlaces = 16;
 
-/** Returns so many places of a table, as far apart as they can be, with the first and the last one. */
-export const placesOf = (total: number): number[] =>
-  Array.from({ length: placeCount }, (_, i) => Math.round((i * (total - 1)) / (placeCount - 1)));
+// How exact the last place is, as a share of the distance of the others.
+const lastShare = 32;
+
+/**
+ * Returns the offsets of the places of a table: from the first one to about the last one, at distances that are a power of two. So
+ * they are the same while the total changes a little, and for all pages that show this order: these share what the gateway keeps.
+ */
+export function offsetsOf(total: number): number[] {
+  const step = 2 ** Math.ceil(Math.log2(Math.max(1, total / mostPlaces)));
+  const offsets = Array.from({ length: Math.ceil(total / step) }, (_, i) => i * step);
+  const fine = Math.max(1, step / lastShare);
+  const last = Math.floor((total - 1) / fine) * fine;
+  return last > offsets.at(-1)! ? [...offsets, last] : offsets;
+}
 
 // All of a resource is sent: for one field, the gateway would make a view of its own of the whole watch, and sort it. Larger
 // resources are more than a scroll bar is worth.
@@ -35,12 +46,12 @@ export async function readPlaces(watch: string, arrangement: WindowArrangement, 
   const reversed = sort.column === 'key' && sort.descending; // keys have one direction
   const { get } = column(sort.column);
   const failed = new AbortController();
-  const read = async (index: number): Promise<Place | undefined> => {
+  const read = async (offset: number): Promise<Place | undefined> => {
     const url = at(`v1/watches/${encodeURIComponent(watch)}/resources`);
     const query = {
       order,
       limit: '1',
-      offset: String(reversed ? total - 1 - index : index),
+      offset: String(offset),
       filter,
       prefix,
     };
@@ -48,16 +59,17 @@ export async function readPlaces(watch: string, arrangement: WindowArrangement, 
     const response = await ask(url, { signal: AbortSignal.any([signal, failed.signal]) });
     if (!response.ok) throw new Error(await refusal(response));
     const text = await response.text();
-    if (text.length > maxLength) throw new Error(`the resource at ${index} has ${text.length} characters`);
+    if (text.length > maxLength) throw new Error(`the resource at ${offset} has ${text.length} characters`);
     const [resource] = JSON.parse(text).resources;
-    return resource && { index, value: get(resource) };
+    return resource && { index: reversed ? total - 1 - offset : offset, value: get(resource) };
   };
-  const [first, ...others] = placesOf(total);
+  const [first, ...others] = offsetsOf(total);
   const places = [await read(first!)];
   const entries = others.entries(); // that all lanes take from
   const lane = async () => {
-    for (const [i, index] of entries) places[i + 1] = await read(index);
+    for (const [i, offset] of entries) places[i + 1] = await read(offset);
   };
   await Promise.all(Array.from({ length: lanes }, lane)).finally(() => failed.abort()); // one that fails ends the others
-  return places.filter((place) => place !== undefined);
+  const found = places.filter((place) => place !== undefined);
+  return reversed ? found.reverse() : found;
 }

@@ -1,14 +1,16 @@
 import { useEffect, useState } from 'react';
+import { useCramped } from '../app/narrow';
 import { columnPath } from './column';
-import { type Place, placeCount, readPlaces } from './places';
+import { mostPlaces, type Place, readPlaces } from './places';
 import { isSecret } from './secret';
 import type { TableModel, TableStatus, WindowArrangement } from './table';
 
-// The values are asked for again while the table changes.
+// The values are asked for again when the number of rows has changed, and rarely when only values have.
 const everyMs = 30_000;
+const valuesMs = 300_000;
 
 // With fewer rows, a scroll bar is enough.
-const minRows = 10 * placeCount;
+const minRows = 16 * mostPlaces;
 
 interface Read {
   readonly arrangement: WindowArrangement;
@@ -22,18 +24,23 @@ interface Read {
 export function usePlaces(watch: string, model: TableModel, { matching, arranging }: TableStatus): readonly Place[] | undefined {
   const { arrangement } = model;
   const [read, setRead] = useState<Read>();
-  const wanted = !arranging && matching >= minRows && !isSecret(columnPath(arrangement?.sort.column ?? ''));
+  const cramped = useCramped(); // as in PlacesBar.css: there is no bar
+  const wanted = !cramped && !arranging && matching >= minRows && !isSecret(columnPath(arrangement?.sort.column ?? ''));
   useEffect(() => {
     if (!arrangement || !wanted) return;
     const ended = new AbortController();
-    let changes = -1;
+    let known: { changes: number; total: number; at: number } | undefined;
     const update = async () => {
-      if (document.hidden || model.status.state !== 'in_sync' || changes === model.changes) return;
-      changes = model.changes;
+      if (document.hidden || model.status.state !== 'in_sync') return;
+      const { changes, rows } = model;
+      const total = rows.matching;
+      const now = performance.now();
+      if (known && (known.changes === changes || (known.total === total && now - known.at < valuesMs))) return;
+      known = { changes, total, at: now };
       try {
-        setRead({ arrangement, places: await readPlaces(watch, arrangement, model.rows.matching, ended.signal) });
+        setRead({ arrangement, places: await readPlaces(watch, arrangement, total, ended.signal) });
       } catch {
-        changes = -1; // what was read before stays, and the next attempt has its time
+        known = undefined; // what was read before stays, and the next attempt has its time
       }
     };
     void update();

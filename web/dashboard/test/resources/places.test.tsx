@@ -1,18 +1,30 @@
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PlacesBar } from '../../src/resources/PlacesBar';
-import { type Place, placeCount, placesOf } from '../../src/resources/places';
+import { mostPlaces, offsetsOf, type Place } from '../../src/resources/places';
 import type { TableModel, TableStatus } from '../../src/resources/table';
 import { usePlaces } from '../../src/resources/usePlaces';
 import { WindowModel } from '../../src/resources/windowModel';
 import { resources, WindowSource } from './windowSource';
 
+let cramped = false;
+vi.mock('../../src/app/narrow', () => ({ useCramped: () => cramped }));
+
 afterEach(cleanup);
 
 describe('places', () => {
-  it('are as far apart as they can be, from the first row to the last', () => {
-    const places = placesOf(1_000_000);
-    expect([places.length, places[0], places[1], places.at(-1)]).toEqual([placeCount, 0, 43_478, 999_999]);
+  it('are at a distance that is a power of two, from the first row to about the last', () => {
+    const places = offsetsOf(1_000_000);
+    expect([places.length, places[0], places[1], places.at(-2), places.at(-1)]).toEqual([17, 0, 65_536, 983_040, 999_424]);
+    for (const total of [1, 2, 16, 17, 257, 1024, 5_000, 1_048_577]) {
+      const some = offsetsOf(total);
+      expect(some.length).toBeLessThanOrEqual(mostPlaces + 1);
+      expect([some[0], new Set(some).size, some.every((offset) => offset < total)]).toEqual([0, some.length, true]);
+    }
+  });
+
+  it('are the same while the number of rows changes a little', () => {
+    expect(offsetsOf(1_000_700)).toEqual(offsetsOf(1_000_000));
   });
 });
 
@@ -59,11 +71,11 @@ describe('the values at places', () => {
 
   it('are those of the rows, in the order of the table', async () => {
     const { end } = await show('n');
-    expect(places?.map(({ index, value }) => [index, value])).toEqual(placesOf(5_000).map((n) => [n, n]));
+    expect(places?.map(({ index, value }) => [index, value])).toEqual(offsetsOf(5_000).map((n) => [n, n]));
     expect(Object.fromEntries(asked[1]!.searchParams)).toEqual({
       order: '"n"',
       limit: '1',
-      offset: '217',
+      offset: '512',
       filter: 'value.n >= 0',
       prefix: 'k',
     });
@@ -72,8 +84,9 @@ describe('the values at places', () => {
 
   it('are counted from the end where keys are shown in reverse', async () => {
     const { end } = await show('key', true);
-    expect([places?.[0], places?.at(-1)]).toEqual([
-      { index: 0, value: 'k004999' },
+    expect([places?.[0], places?.[1], places?.at(-1)]).toEqual([
+      { index: 7, value: 'k004992' },
+      { index: 391, value: 'k004608' },
       { index: 4_999, value: 'k000000' },
     ]);
     end();
@@ -95,7 +108,7 @@ describe('the values at places', () => {
       waiting.pop()!(); // the newest, so that answers come in another order
       await act(() => vi.advanceTimersByTimeAsync(10));
     }
-    expect([most, places?.map(({ index }) => index)]).toEqual([3, placesOf(5_000)]);
+    expect([most, places?.map(({ index }) => index)]).toEqual([3, offsetsOf(5_000)]);
     end();
   });
 
@@ -112,13 +125,42 @@ describe('the values at places', () => {
     end();
   });
 
-  it('are asked for again while the table changes, and not otherwise', async () => {
-    const { window, end } = await show('n');
+  it('are asked for again when the number of rows has changed, and rarely when only values have', async () => {
+    const count = offsetsOf(5_000).length;
+    const { window, live, end } = await show('n');
     await act(() => vi.advanceTimersByTimeAsync(60_000));
-    expect(asked).toHaveLength(placeCount);
+    expect(asked).toHaveLength(count);
+    window.changes++;
+    await act(() => vi.advanceTimersByTimeAsync(200_000));
+    expect(asked).toHaveLength(count);
+    await act(() => vi.advanceTimersByTimeAsync(100_000));
+    expect(asked).toHaveLength(2 * count);
+    live.answer(all, 5_001);
     window.changes++;
     await act(() => vi.advanceTimersByTimeAsync(30_000));
-    expect(asked).toHaveLength(2 * placeCount);
+    expect(asked).toHaveLength(3 * count);
+    end();
+  });
+
+  it('are not asked for where there is no room for the bar', async () => {
+    cramped = true;
+    const { window, end } = await show('n');
+    await act(() => vi.advanceTimersByTimeAsync(60_000));
+    expect(asked).toEqual([]);
+    cramped = false;
+    cleanup();
+    render(<Shown status={window.status} />);
+    await act(() => vi.advanceTimersByTimeAsync(100));
+    expect(places).toHaveLength(offsetsOf(5_000).length);
+    end();
+  });
+
+  it('are not asked for in a hidden tab', async () => {
+    const hidden = vi.spyOn(document, 'hidden', 'get').mockReturnValue(true);
+    const { end } = await show('n');
+    await act(() => vi.advanceTimersByTimeAsync(60_000));
+    expect(asked).toEqual([]);
+    hidden.mockRestore();
     end();
   });
 
@@ -140,7 +182,7 @@ describe('the values at places', () => {
     expect([asked.length, places]).toEqual([1, undefined]);
     status = 200;
     await act(() => vi.advanceTimersByTimeAsync(30_000));
-    expect(places).toHaveLength(placeCount);
+    expect(places).toHaveLength(offsetsOf(5_000).length);
     end();
   });
 });
