@@ -13,7 +13,7 @@ const (
 	compactFrom = 1 << 20
 	// compactStep is how many bytes are copied in one transaction.
 	compactStep = 16 << 20
-	// unfinished is the end of the name of a copy that is being made.
+	// unfinished is the end of the name of a file that is being made.
 	unfinished = ".compacting"
 )
 

@@ -156,6 +156,11 @@ func (f *File) open(before *lineage) (err error) {
 			return err
 		}
 	}
+	if !exists {
+		if err := f.create(); err != nil {
+			return err
+		}
+	}
 	if f.db, err = openDB(f.config.Path, f.config.MaxBytes); err != nil {
 		return err
 	}
@@ -195,6 +200,22 @@ func (f *File) open(before *lineage) (err error) {
 		return f.Compact()
 	}
 	return nil
+}
+
+// create makes an empty database, which has its name when it is whole and on the disk: a part of one is damaged.
+func (f *File) create() error {
+	unnamed := f.config.Path + unfinished
+	db, err := openDB(unnamed, f.config.MaxBytes)
+	if err != nil {
+		return err
+	}
+	if err = db.Close(); err == nil {
+		err = os.Rename(unnamed, f.config.Path)
+	}
+	if err != nil {
+		removeUnfinished(f.config.Path)
+	}
+	return err
 }
 
 // enter records in the file, and then beside it, that it is open.
@@ -419,6 +440,18 @@ func newID() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // it does not fail, it ends the process
 	return hex.EncodeToString(b[:])
+}
+
+// makeFolder makes a folder that lasts, unless it exists.
+func makeFolder(folder string) error {
+	err := os.Mkdir(folder, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(folder)
 }
 
 // syncFolder makes the name of a file last.

@@ -32,7 +32,7 @@ func CheckFolder(folder string) error {
 // checkPlace makes the folder if it does not exist. Modes are not looked at.
 func checkPlace(c Config) error {
 	if !c.MustExist {
-		if err := os.Mkdir(filepath.Dir(c.Path), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := makeFolder(filepath.Dir(c.Path)); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func CheckFolder(folder string) error {
 func checkPlace(c Config) error {
 	folder := filepath.Dir(c.Path)
 	if info, err := os.Stat(filepath.Dir(folder)); err == nil && info.IsDir() && !c.MustExist {
-		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := makeFolder(folder); err != nil {
 			return err
 		}
 	}
