@@ -178,5 +178,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
+	if err != nil && err != io.EOF {
+		err = cutError{err}
+	}
 	return n, err
 }
+
+// cutError means that the connection has ended in the middle of an answer.
+type cutError struct{ error }
+
+// Unwrap returns why the connection has ended.
+func (e cutError) Unwrap() error { return e.error }

@@ -25,10 +25,19 @@ var ErrTooDifferent = errors.New("too much differs: a snapshot costs less")
 // mostDiffering is of how many resources of a state one may differ.
 const mostDiffering = 4
 
+// limit refuses to read so many resources that a snapshot costs less.
+func (d *difference) limit(wanted []keyHash) error {
+	if len(wanted) > max(d.count/mostDiffering, readAtOnce) {
+		return fmt.Errorf("%w: %d of %d resources", ErrTooDifferent, len(wanted), d.count)
+	}
+	return nil
+}
+
 // Difference finds out how what is held of a watch differs from the state of the server that has a digest, as an
 // end_of_snapshot or a bookmark has it. A digest says nothing about revisions: with revisions, those of all resources
 // are read, which takes about a tenth of the bytes of a snapshot. The server keeps a state for some seconds; once it
-// does not, the error is a *Problem with the status 410.
+// does not, the error is a *Problem with the status 410. While the server has no answer for now, it is asked again; if
+// that takes too long, the error is ErrUnavailable.
 func (c *Client) Difference(ctx context.Context, watch string, v View, digest string, held iter.Seq[Resource], revisions bool) (Difference, error) {
 	r, d := newReplica(watch, func(Resource) (struct{}, error) { return struct{}{}, nil }), newDifference(c, watch, v, digest)
 	for one := range held {
@@ -38,7 +47,7 @@ func (c *Client) Difference(ctx context.Context, watch string, v View, digest st
 	if equal && !revisions {
 		return Difference{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, verifyWithin+time.Duration(d.count)*verifyEach)
+	ctx, cancel := d.within(ctx)
 	defer cancel()
 	buckets, err := r.toRead(ctx, d, revisions)
 	if err != nil {
@@ -53,8 +62,8 @@ func (c *Client) Difference(ctx context.Context, watch string, v View, digest st
 		found.Revisions[id] = k.revision
 	}
 	wanted, extra := r.dropExtra(theirs, buckets, d.buckets)
-	if len(wanted) > max(d.count/mostDiffering, readAtOnce) {
-		return Difference{}, fmt.Errorf("%w: %d of %d resources", ErrTooDifferent, len(wanted), d.count)
+	if err := d.limit(wanted); err != nil {
+		return Difference{}, err
 	}
 	found.Extra = extra
 	err = d.read(ctx, wanted, func(one Resource) error {

@@ -30,6 +30,7 @@ type Replica[V any] struct {
 	values    map[string]row[V]
 	ids       []string  // of values, in order; nil: to be computed
 	revision  string    // of values
+	position  string    // an ID at which values were complete; empty: there is none
 	digest    digest    // of values
 	verified  time.Time // when values were last found to be those of the server
 	freshness Freshness
@@ -139,6 +140,7 @@ func (r *Replica[V]) Apply(e Event) error {
 	settled := !r.loading && !r.skipping
 	if e.ID != "" && settled {
 		r.show()
+		r.position = e.ID
 	}
 	r.progress.Pending = !settled || len(r.upserts)+len(r.deletes) > 0
 	r.progress.Arrived = 0

@@ -83,10 +83,10 @@ const maxRedirects = 10
 
 func (c *Client) checkRedirect(to *http.Request, via []*http.Request) error {
 	if !c.isOrigin(to.URL) {
-		return fmt.Errorf("the answer is a redirect to %s://%s, which must not get the credential: want the URL of the gateway itself", to.URL.Scheme, to.URL.Host)
+		return fmt.Errorf("%w: the answer is a redirect to %s://%s, which must not get the credential: want the URL of the gateway itself", ErrInvalid, to.URL.Scheme, to.URL.Host)
 	}
 	if len(via) >= maxRedirects {
-		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+		return fmt.Errorf("%w: more than %d redirects", ErrInvalid, maxRedirects)
 	}
 	return nil
 }

@@ -36,47 +36,93 @@ const (
 // verifying makes a stream have digests, with which the replica verifies what it has.
 func verifying[V any](c *Client, r *Replica[V]) WatchOption {
 	return watchOption(func(f *follower) {
-		f.verify = func(ctx context.Context, e Event) ([]Event, error) {
-			if e.Digest == "" || e.Watch != r.watch || r.matches(e.Digest) {
-				return nil, nil
+		f.verify = func(ctx context.Context, e Event, hand func(Event) error) error {
+			if e.Digest != "" && e.Watch == r.watch && !r.matches(e.Digest) {
+				untold := func(Event) error { return nil }
+				if err := r.repair(ctx, newDifference(c, r.watch, f.view, e.Digest), e, untold); err != nil {
+					f.id = replacePlace(f.id, r.watch, placeOf(r.rollBack(), r.watch))
+					return err
+				}
 			}
-			err := r.repair(ctx, newDifference(c, r.watch, f.view, e.Digest), e, func(Event) {})
-			if err != nil {
-				r.rollBack()
-			}
-			return nil, err
+			return hand(e)
 		}
 	})
 }
 
 // Verifying makes [Client.Watch] verify what it has handed over of each watch, where the server says
-// the digest of what it has. What differs is handed over as upserts and deletes. So a position that
-// cannot be resumed costs what differs, in place of a reset and a snapshot. The key and a hash of each
-// resource are kept.
+// the digest of what it has. What differs is handed over as upserts and deletes, all of it or nothing. So a
+// position that cannot be resumed costs what differs, in place of a reset and a snapshot. The key and a hash
+// of each resource are kept.
 //
 // With [From] it has no effect: what the caller has is not known.
 func Verifying() WatchOption { return watchOption(func(f *follower) { f.verifying = true }) }
 
-// verifyHanded verifies what was handed over.
-func (f *follower) verifyHanded() func(context.Context, Event) ([]Event, error) {
-	handed := map[string]*Replica[struct{}]{}
-	return func(ctx context.Context, e Event) (repairs []Event, err error) {
-		if !slices.Contains(f.watches, e.Watch) { // nobody asked for it: nothing of it is kept
-			return nil, nil
+// handed has the keys and hashes of what was handed over of each watch, and the events that are to be handed over once one
+// of them has an ID.
+type handed struct {
+	follower *follower
+	of       map[string]*Replica[struct{}]
+	next     []Event
+	repaired int64 // bytes of the repairs in next
+}
+
+// verify verifies what was handed over. It hands over the events up to one with an ID, with the repairs before them, or
+// nothing if a digest does not match after all.
+func (h *handed) verify(ctx context.Context, e Event, hand func(Event) error) error {
+	if err := h.add(ctx, e); err != nil {
+		for _, r := range h.of {
+			r.rollBack()
 		}
-		r := handed[e.Watch]
-		if r == nil {
-			r = newReplica(e.Watch, func(Resource) (struct{}, error) { return struct{}{}, nil })
-			handed[e.Watch] = r
-		}
-		if e.Digest != "" && !r.matches(e.Digest) {
-			err = r.repair(ctx, newDifference(f.client, e.Watch, f.view, e.Digest), e, func(one Event) { repairs = append(repairs, one) })
-		}
-		if err == nil {
-			err = r.Apply(e)
-		}
-		return repairs, err // all that was repaired, also if more differs
+		h.next, h.repaired = nil, 0
+		return err
 	}
+	if e.ID == "" {
+		return nil
+	}
+	next := h.next
+	h.next, h.repaired = nil, 0
+	for _, e := range next {
+		if r := h.of[e.Watch]; r != nil {
+			r.keep()
+		}
+	}
+	for _, e := range next {
+		if err := hand(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds an event to what is handed over next, and the repairs that come before it.
+func (h *handed) add(ctx context.Context, e Event) error {
+	f := h.follower
+	if !slices.Contains(f.watches, e.Watch) { // it was not asked for: nothing of it is kept
+		h.next = append(h.next, e)
+		return nil
+	}
+	r := h.of[e.Watch]
+	if r == nil {
+		r = newReplica(e.Watch, func(Resource) (struct{}, error) { return struct{}{}, nil })
+		h.of[e.Watch] = r
+	}
+	if e.Digest != "" && !r.matches(e.Digest) {
+		if err := r.repair(ctx, newDifference(f.client, e.Watch, f.view, e.Digest), e, h.repair); err != nil {
+			return err
+		}
+	}
+	h.next = append(h.next, e)
+	return r.Apply(e)
+}
+
+// repair adds a repair to what is handed over next.
+func (h *handed) repair(e Event) error {
+	h.repaired += e.cost()
+	if most := h.follower.mostBytes(); h.repaired > most {
+		return fmt.Errorf("%w: more than %d bytes of it", ErrTooDifferent, most)
+	}
+	h.next = append(h.next, e)
+	return nil
 }
 
 // Verified returns when what is shown was last found to be what the server has, by its digest; the
@@ -127,35 +173,52 @@ func (r *Replica[V]) pending(f func(id string, hash uint64)) {
 	}
 }
 
-// rollBack forgets what is not shown yet.
-func (r *Replica[V]) rollBack() {
+// rollBack forgets what is not shown yet, and returns an ID at which what is shown was complete; empty: there is none.
+func (r *Replica[V]) rollBack() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.upserts)
 	clear(r.deletes)
 	r.cleared, r.reached = false, r.revision
+	return r.position
+}
+
+// keep makes all that has arrived what is held, also in the middle of a snapshot.
+func (r *Replica[V]) keep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.show()
 }
 
 // repair makes what will be shown next the state of the difference, which is that at the event, and
 // tells what it changes.
-func (r *Replica[V]) repair(ctx context.Context, d *difference, at Event, tell func(Event)) error {
+func (r *Replica[V]) repair(ctx context.Context, d *difference, at Event, tell func(Event) error) error {
 	ctx, cancel := context.WithTimeout(ctx, verifyWithin)
 	defer cancel()
 	err := r.replaceDiffering(ctx, d, at, tell)
-	var p *Problem
 	switch {
-	case errors.As(err, &p) && p.Status == http.StatusGone:
+	case errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTooDifferent):
+		return fmt.Errorf("%s: %w", verifyingHeld, err)
+	case isGone(err):
 		return fmt.Errorf("%w: %v", errStateGone, err)
 	case err != nil:
-		return fmt.Errorf("verifying what is held: %v", err) // a refusal of these requests is none of the stream
+		return fmt.Errorf("%s: %v", verifyingHeld, err) // a refusal of these requests is none of the stream
 	}
 	return nil
 }
 
-// errStateGone means that the replica that was asked does not have the state with the digest that was sent.
-var errStateGone = errors.New("verifying what is held")
+const verifyingHeld = "verifying what is held"
 
-func (r *Replica[V]) replaceDiffering(ctx context.Context, d *difference, at Event, tell func(Event)) error {
+// errStateGone means that the replica that was asked does not have the state with the digest that was sent.
+var errStateGone = errors.New(verifyingHeld)
+
+// isGone reports whether the server no longer has what was asked for.
+func isGone(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Status == http.StatusGone
+}
+
+func (r *Replica[V]) replaceDiffering(ctx context.Context, d *difference, at Event, tell func(Event) error) error {
 	if err := Pause(ctx, rand.N(verifySpread)); err != nil {
 		return err
 	}
@@ -168,14 +231,21 @@ func (r *Replica[V]) replaceDiffering(ctx context.Context, d *difference, at Eve
 		return err
 	}
 	wanted, extra := r.dropExtra(theirs, differing, d.buckets)
+	if err := d.limit(wanted); err != nil {
+		return err
+	}
 	for _, id := range extra {
 		gone := resourceOf(id)
 		gone.Revision = at.Revision
-		tell(repairing(Delete, r.watch, gone))
+		if err := tell(repairing(Delete, r.watch, gone)); err != nil {
+			return err
+		}
 	}
 	err = d.read(ctx, wanted, func(found Resource) error {
 		e := repairing(Upsert, r.watch, found)
-		tell(e)
+		if err := tell(e); err != nil {
+			return err
+		}
 		return r.Apply(e)
 	})
 	if err == nil && !r.matches(at.Digest) {
@@ -277,6 +347,26 @@ type difference struct {
 	digest  string
 	count   int // of the resources, as the digest says
 	buckets int
+	refused error // the newest answer that there was none for now; nil: each request was answered
+}
+
+// ErrUnavailable means that the server refused to answer for now, or that the network failed. That says nothing about what
+// was asked.
+var ErrUnavailable = errors.New("no answer for now")
+
+// unavailable reports whether an error is one of the server or of the network that may soon be over.
+func unavailable(err error) bool {
+	var p *Problem
+	if errors.As(err, &p) {
+		switch p.Status {
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
+		}
+		return false
+	}
+	var request *url.Error
+	var cut cutError
+	return !errors.Is(err, ErrInvalid) && (errors.As(err, &request) || errors.As(err, &cut))
 }
 
 func newDifference(c *Client, watch string, v View, digest string) *difference {
@@ -292,11 +382,40 @@ type keyHash struct {
 	hash                    uint64
 }
 
-// get reads an answer of at most so many bytes.
+// get reads an answer of at most so many bytes. As long as there is none for now, it asks again, after the time that the
+// server named and a random one, until the deadline of ctx. Then the error is ErrUnavailable.
 func (d *difference) get(ctx context.Context, into any, most int64, query url.Values, part ...string) error {
 	d.view.AddTo(query, "")
 	path := append([]string{"v1", "watches", d.watch, "digests", d.digest}, part...)
-	return d.client.get(ctx, into, most, d.client.url(query, path...))
+	address := d.client.url(query, path...)
+	for failures := 1; ; failures++ {
+		err := d.client.get(ctx, into, most, address)
+		switch {
+		case err == nil:
+			return nil
+		case d.refused != nil && (ctx.Err() != nil || isGone(err)): // the wait took too long
+			return d.refused
+		case ctx.Err() != nil || !unavailable(err):
+			return err
+		}
+		d.refused = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		wait := Backoff(End{}, failures, rand.Float64())
+		var p *Problem
+		if errors.As(err, &p) {
+			wait += p.RetryAfter
+		}
+		if until, has := ctx.Deadline(); has && time.Until(until) < wait {
+			return d.refused
+		}
+		if Pause(ctx, wait) != nil {
+			return d.refused
+		}
+	}
+}
+
+// within returns a context that ends when finding out what differs takes too long.
+func (d *difference) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, verifyWithin+time.Duration(d.count)*verifyEach)
 }
 
 // table returns the bytes of the table of the buckets.
@@ -417,9 +536,9 @@ func (c *Client) Verify(ctx context.Context, watch string, v View) (Verification
 	r := newReplica(watch, asItIs)
 	theirs := ""
 	said := watchOption(func(f *follower) {
-		f.verify = func(_ context.Context, e Event) ([]Event, error) {
+		f.verify = func(_ context.Context, e Event, hand func(Event) error) error {
 			theirs = cmp.Or(e.Digest, theirs)
-			return nil, nil
+			return hand(e)
 		}
 	})
 	for e, err := range c.Watch(ctx, watch, v, UntilEndOfSnapshot(), said) {
@@ -448,6 +567,8 @@ func (c *Client) Verify(ctx context.Context, watch string, v View) (Verification
 // differingFrom returns the keys that differ from those of a state with another digest. Hashes of a bucket may have
 // the same lower half of their sum by accident: if no bucket differs, the keys of all are read.
 func (r *Replica[V]) differingFrom(ctx context.Context, d *difference) (shown []string, err error) {
+	ctx, cancel := d.within(ctx)
+	defer cancel()
 	for _, all := range []bool{false, true} {
 		buckets, err := r.toRead(ctx, d, all)
 		if err != nil {

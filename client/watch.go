@@ -79,7 +79,7 @@ func (v View) apply(f *follower) { f.view = v }
 // the server ends the stream, and the next connection has the token of then.
 func (c *Client) Watch(ctx context.Context, watch string, options ...WatchOption) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f := &follower{client: c, yield: yield, watches: []string{watch}}
+		f := &follower{client: c, yield: yield, watches: []string{watch}, unverified: map[string]*unverified{}}
 		for _, o := range options {
 			o.apply(f)
 		}
@@ -88,7 +88,7 @@ func (c *Client) Watch(ctx context.Context, watch string, options ...WatchOption
 			return
 		}
 		if f.verifying && f.id == "" && f.counting == nil {
-			f.verify = f.verifyHanded()
+			f.verify = (&handed{follower: f, of: map[string]*Replica[struct{}]{}}).verify
 		}
 		if err := f.follow(ctx); err != nil && !errors.Is(err, errBreak) {
 			yield(Event{}, err)
@@ -111,10 +111,10 @@ type follower struct {
 	first     []string // keys that come first
 	mover     *Mover   // nil: the window is not moved
 	verifying bool     // see Verifying
-	// verify is called before each event that an id covers. If that has a digest, it makes what the client
-	// has the state with the digest, and returns what the client must be handed before. nil: the stream
-	// has no digests.
-	verify func(context.Context, Event) ([]Event, error)
+	// verify is called with each event that an id covers, and hands it over. If that has a digest, it first makes
+	// what the client has the state with the digest. It may hand over an event only with the next one that has an id.
+	// nil: the stream has no digests.
+	verify func(ctx context.Context, e Event, hand func(Event) error) error
 
 	watches  []string // those that were not refused
 	failures int      // in a row
@@ -124,10 +124,12 @@ type follower struct {
 	revoked  bool     // the last goodbye said that access to one watch, or to all, was revoked
 	left     bool     // yield has returned false
 
-	undigested bool // the next request is one to a server that knows no digests
-	unverified int  // how often in a row what the client has could not be verified
-	gone       int  // how often in a row the state was gone that it is to be verified with
+	undigested bool                   // the next request is one to a server that knows no digests
+	unverified map[string]*unverified // by watch: what the client has of it could not be verified
 }
+
+// unverified is how often in a row what a client has of a watch could not be verified, and how often since the state was gone.
+type unverified struct{ failed, gone int }
 
 const (
 	// stop is a wait that means that there is no further attempt.
@@ -194,7 +196,7 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	case errors.As(end.Err, &p) && p.Final():
 		return f.without(p)
 	case p != nil:
-		return f.back(End{Asked: p.RetryAfter}), p
+		return f.back(End{Lasted: end.Lasted, Asked: p.RetryAfter}), end.Err
 	}
 	return f.back(End{Lasted: end.Lasted, Asked: end.Retry}), end.Err
 }
@@ -239,6 +241,12 @@ func (f *follower) without(p *Problem) (time.Duration, error) {
 // eventCost is what an event takes, about, besides its key and its value.
 const eventCost = 256
 
+// cost returns about how many bytes an event takes.
+func (e *Event) cost() int64 { return eventCost + int64(len(e.Key)+len(e.Value)) }
+
+// mostBytes returns how many bytes of events are held at most.
+func (f *follower) mostBytes() int64 { return cmp.Or(f.client.options.MaxUncommittedBytes, 1<<30) }
+
 // event handles an event of a connection: it is handed over now, or when an id covers it.
 func (f *follower) event(ctx context.Context, e Event) error {
 	early := e.ID == "" && e.Type == Status && !slices.ContainsFunc(f.held, func(h Event) bool { return h.Watch == e.Watch })
@@ -248,8 +256,8 @@ func (f *follower) event(ctx context.Context, e Event) error {
 	if e.Watch == "" || early {
 		return f.hand(e, nil)
 	}
-	f.held, f.bytes = append(f.held, e), f.bytes+eventCost+int64(len(e.Key)+len(e.Value))
-	if most := cmp.Or(f.client.options.MaxUncommittedBytes, 1<<30); f.bytes > most {
+	f.held, f.bytes = append(f.held, e), f.bytes+e.cost()
+	if most := f.mostBytes(); f.bytes > most {
 		return fmt.Errorf("%w: more than %d bytes of events, and no ID covers them", ErrInvalid, most)
 	}
 	if e.ID == "" {
@@ -257,17 +265,9 @@ func (f *follower) event(ctx context.Context, e Event) error {
 	}
 	covered := f.held
 	f.held, f.bytes = nil, 0
+	hand := func(e Event) error { return f.hand(e, nil) }
 	for _, e := range covered {
-		repairs, failed := f.verified(ctx, e)
-		for _, one := range repairs {
-			if err := f.hand(one, nil); err != nil {
-				return err
-			}
-		}
-		if failed != nil {
-			return failed
-		}
-		if err := f.hand(e, nil); err != nil {
+		if err := f.verified(ctx, e, hand); err != nil {
 			return err
 		}
 	}
@@ -279,50 +279,82 @@ func (f *follower) event(ctx context.Context, e Event) error {
 // that the others have too from then on.
 const mostGone = 5
 
-// from returns the position from which the next stream is to continue. After a state was gone that is a place that does not
-// exist, for which each server sends the digest of a state that it keeps. Where the position can be resumed it would send that of
-// the newest one, which is soon gone.
+// from returns the position from which the next stream is to continue. For a watch whose state was gone that is a place
+// that does not exist, for which each server sends the digest of a state that it keeps. Where the position can be resumed it would
+// send that of the newest one, which is soon gone.
 func (f *follower) from() string {
-	if f.gone == 0 || f.id == "" {
-		return f.id
+	id := f.id
+	for watch, of := range f.unverified {
+		if of.gone > 0 && placeOf(id, watch) != "" {
+			id = replacePlace(id, watch, watch+"@none-0")
+		}
 	}
-	places := strings.Split(f.id, ",")
-	for i, one := range places {
-		watch, _, _ := strings.Cut(one, "@")
-		places[i] = watch + "@none-0"
+	return id
+}
+
+// placeOf returns the part of an id that is about a watch; empty: none is.
+func placeOf(id, watch string) string {
+	for place := range strings.SplitSeq(id, ",") {
+		if strings.HasPrefix(place, watch+"@") {
+			return place
+		}
+	}
+	return ""
+}
+
+// replacePlace replaces the part of an id that is about a watch, or drops it if there is no other.
+func replacePlace(id, watch, place string) string {
+	var places []string
+	for one := range strings.SplitSeq(id, ",") {
+		if one != "" && !strings.HasPrefix(one, watch+"@") {
+			places = append(places, one)
+		}
+	}
+	if place != "" {
+		places = append(places, place)
 	}
 	return strings.Join(places, ",")
 }
 
-// mostUnverified is how often in a row a client fails to verify what it has before it begins again
+// mostUnverified is how often in a row a client fails to verify what it has of a watch before it begins again
 // from nothing. If that fails as well, it goes on without digests: another snapshot would not help.
 const mostUnverified = 2
 
-// verified verifies what the client has at an event with a digest. If that fails, the client keeps its
-// position, or begins again from nothing.
-func (f *follower) verified(ctx context.Context, e Event) (repairs []Event, err error) {
+// verified verifies what the client has at an event with a digest, and hands the event over. If that fails, the client keeps
+// its position, or begins again from nothing with this watch. It is no failure if there was no answer.
+func (f *follower) verified(ctx context.Context, e Event, hand func(Event) error) error {
 	if f.verify == nil {
-		return nil, nil
+		return hand(e)
 	}
-	repairs, err = f.verify(ctx, e)
-	if err == nil {
-		if e.Digest != "" {
-			f.unverified, f.gone = 0, 0
+	err := f.verify(ctx, e, hand)
+	switch {
+	case err == nil && e.Digest != "":
+		delete(f.unverified, e.Watch)
+		return nil
+	case err == nil, f.left, errors.Is(err, ErrUnavailable):
+		return err
+	}
+	of := f.unverified[e.Watch]
+	if of == nil {
+		of = &unverified{}
+		f.unverified[e.Watch] = of
+	}
+	switch {
+	case errors.Is(err, errStateGone):
+		if of.gone++; of.gone <= mostGone {
+			return err
 		}
-		return repairs, nil
+	case errors.Is(err, ErrTooDifferent):
+		of.failed = max(of.failed, mostUnverified-1) // a second attempt would find the same
 	}
-	if errors.Is(err, errStateGone) {
-		if f.gone++; f.gone <= mostGone {
-			return repairs, err
-		}
+	if of.failed++; of.failed < mostUnverified {
+		return err
 	}
-	switch f.unverified++; {
-	case f.unverified == mostUnverified:
-		f.id, f.gone = "", 0
-	case f.unverified > mostUnverified:
-		f.id, f.gone, f.verify = "", 0, nil
+	f.id, of.gone = replacePlace(f.id, e.Watch, ""), 0
+	if of.failed > mostUnverified {
+		f.verify = nil
 	}
-	return repairs, err
+	return err
 }
 
 // hand hands an event over.
@@ -372,7 +404,7 @@ func (f *follower) url() string {
 	if f.maxRate != "" {
 		query.Set("max_rate", f.maxRate)
 	}
-	if len(f.first) > 0 && f.counting == nil && f.id == "" {
+	if len(f.first) > 0 && f.counting == nil && placeOf(f.id, f.watches[0]) == "" {
 		query.Set("first."+f.watches[0], listOf(f.first))
 	}
 	if f.verify != nil && !f.undigested {

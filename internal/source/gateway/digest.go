@@ -113,7 +113,7 @@ func (r *reader) verify(e *client.Event, at string) error {
 	if err != nil {
 		var p *client.Problem
 		switch gone := errors.As(err, &p) && p.Status == http.StatusGone; {
-		case r.ctx.Err() != nil:
+		case r.ctx.Err() != nil, errors.Is(err, client.ErrUnavailable): // says nothing about what is held
 		case gone && r.source.gone < mostGone:
 			r.source.gone++
 		default:
@@ -225,7 +225,7 @@ func (t unredirected) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.Transport.RoundTrip(r)
 	if err == nil && response.StatusCode/100 == 3 {
 		response.Body.Close()
-		return nil, errors.New("the answer is a redirect: want the URL of the gateway itself")
+		return nil, fmt.Errorf("%w: the answer is a redirect: want the URL of the gateway itself", client.ErrInvalid)
 	}
 	return response, err
 }

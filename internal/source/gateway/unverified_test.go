@@ -97,6 +97,49 @@ func TestWhatCannotBeVerified(t *testing.T) {
 	}
 }
 
+// TestUpstreamThatCannotAnswerForNow: an upstream that refuses requests about a state for some time, or a network that fails, is asked again.
+// As long as it takes, no snapshot is asked for.
+func TestUpstreamThatCannotAnswerForNow(t *testing.T) {
+	for name, answer := range map[string]turn{
+		"503":       refuses(http.StatusServiceUnavailable, "no room for answers", "Retry-After", "2"),
+		"429":       refuses(http.StatusTooManyRequests, "too many requests", "Retry-After", "2"),
+		"no answer": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		for _, long := range []time.Duration{5 * time.Second, 5 * time.Minute} {
+			t.Run(fmt.Sprint(name, " for ", long), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					began, asked := time.Now(), 0
+					_, u, stop := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+						switch {
+						case strings.HasSuffix(r.URL.Path, "/events") && r.URL.Query().Get("resume") == "":
+							t.Error("a snapshot is asked for")
+						case strings.HasSuffix(r.URL.Path, "/events"):
+							stalls(hello, verifyOf("1-00000000000000000a0b63040ce39073"))(w, r)
+						case time.Since(began) < long:
+							asked++
+							answer(w, r)
+						default:
+							_, _ = io.WriteString(w, `{"keys":[{"key":"x","revision":"7","hash":"0a0b63040ce39073"}],"next_page_token":""}`)
+						}
+					})
+					defer stop()
+					sink := holding{&calls{}}
+					end := watches(t, sourceOf(t, u, "w"), sink)
+					defer end()
+					time.Sleep(long + time.Minute)
+					synctest.Wait()
+					if want := "reset f\nupsert \"x\" 7 1\ncommit 9\nstatus in_sync "; !strings.HasSuffix(sink.String(), want) {
+						t.Errorf("calls\n%s\nwant at the end\n%s", sink, want)
+					}
+					if most := int(long/time.Second) + 2; asked < 1 || asked > most {
+						t.Errorf("it has asked %d times in %v, want 1 to %d", asked, long, most)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestVerifiedWithoutRequests: a digest that is that of what is held needs the revisions alone, and the position may
 // come with a later event.
 func TestVerifiedWithoutRequests(t *testing.T) {

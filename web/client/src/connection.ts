@@ -194,7 +194,7 @@ export class Connection {
     } finally {
       // It has taken the place of the one before in time.
       if (stream.open && this.stores.settled) this.#grace = void clearTimeout(this.#grace);
-      this.stores.ended(!this.#cut);
+      this.stores.ended();
       this.#stream = undefined;
     }
   }

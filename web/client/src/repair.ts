@@ -164,7 +164,7 @@ async function read(asking: Asking, keys: Map<string, Named>): Promise<void> {
 }
 
 /** Waits, and throws if the signal aborts. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   let end = () => {};
   const timer = setTimeout(() => end(), ms);
   await new Promise<void>((resolve) => {

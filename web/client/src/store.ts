@@ -51,8 +51,8 @@ export class Store<V = unknown> implements Readable<V> {
   failures = 0;
   /** @internal How often in a row the gateway no longer had the state that it was to be verified with. */
   gone = 0;
-  /** @internal The last attempt to verify is not a failure. */
-  excused = false;
+  /** @internal Whether the last attempt to verify it has failed; false also once there was no answer for now. */
+  failed: boolean | undefined;
   /** @internal */
   moving: Moving | undefined;
   /** @internal What it shows may not be of its definition, or another store has the same one: it is not found by it. */

@@ -8,10 +8,6 @@ import type { Hash } from './xxh64.js';
 // stream has no digests.
 const maxFailures = 2;
 
-// So often in a row it is no failure that a state is gone: a replica that does not have it keeps states that the others have too from
-// then on.
-const maxGone = 5;
-
 // A place that does not exist. For it, a gateway sends the digest of a state that it keeps. Where the position can be resumed it
 // would send that of the newest one, which is soon gone.
 const nowhere = 'none-0';
@@ -147,26 +143,20 @@ export class Stores {
     return [...this.#wanted.values()].some(({ failures }) => failures > maxFailures);
   }
 
-  /** The gateway no longer has the state that a store is to be verified with. */
-  gone(store: Store): void {
-    store.excused = ++store.gone <= maxGone;
-  }
-
   /** A store that differed is mended. */
   mended(store: Store, repaired: number): void {
     store.mended(this.#received, repaired);
     this.#settle();
   }
 
-  /** The stream has ended. failed: not because the client wanted it to. */
-  ended(failed: boolean): void {
+  /** The stream has ended. */
+  ended(): void {
     for (const store of this.differing) {
       store.lost();
-      if (failed && !store.excused && ++store.failures >= maxFailures) {
+      if (store.failed && ++store.failures >= maxFailures) {
         this.#forget(store);
         store.gone = 0;
       }
-      store.excused = false;
     }
   }
 

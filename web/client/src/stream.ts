@@ -1,13 +1,13 @@
 import { hashOf } from './digest.js';
-import { RefusedError, refusedBy } from './errors.js';
+import { type RefusedError, refusedBy } from './errors.js';
 import { startOfValue, valueText } from './json_text.js';
 import type { Event, GoodbyeEvent, UpsertEvent } from './protocol.js';
-import { repair, TooMuchError } from './repair.js';
+import { pause, repair, TooMuchError } from './repair.js';
 import { specsOf, viewParameters } from './spec.js';
 import type { Store } from './store.js';
 import type { Stores } from './stores.js';
 import { timer } from './timer.js';
-import type { Receiver, StreamRequest, Transport } from './transport.js';
+import type { AnswerRequest, Receiver, StreamRequest, Transport } from './transport.js';
 import type { Hash } from './xxh64.js';
 
 // The default of the gateway, until hello names the heartbeat.
@@ -18,6 +18,16 @@ const settledMs = 10_000;
 
 // The time to make a store whole.
 const repairMs = 20_000;
+
+// So often in a row it is no failure that a state is gone: a replica that does not have it keeps states that the others have too from
+// then on.
+const maxGone = 5;
+
+// The longest random wait before a request that was refused for now is made again, at first.
+const retryMs = 2_000;
+
+// The statuses of refusals that say nothing about what was asked.
+const notNow = [429, 502, 503, 504];
 
 /** How a stream ended, and what the server said about reconnecting. */
 export interface StreamEnd {
@@ -168,11 +178,14 @@ export class Stream {
   // Makes what a store holds that of the gateway. If that fails, the stream ends, and the next one begins where what is shown ends.
   async #mend(store: Store): Promise<void> {
     const { signal } = this.#abort;
-    const fail = (reason: string) => this.cut(`${store.watch} could not be verified: ${reason}`);
-    const late = setTimeout(() => fail(`it took longer than ${repairMs / 1_000} s`), repairMs);
-    const end = () => clearTimeout(late);
-    signal.addEventListener('abort', end);
+    const fail = (reason: string, failed: boolean) => {
+      if (signal.aborted) return;
+      store.failed = failed;
+      this.cut(`${store.watch} could not be verified: ${reason}`);
+    };
+    const late = setTimeout(() => fail(`it took longer than ${repairMs / 1_000} s`, store.failed ?? true), repairMs);
     this.#mending.add(store);
+    store.failed = undefined;
     try {
       const repaired = await repair(store.differing!, {
         ask: (path, query) => this.#ask(store, path, query),
@@ -188,33 +201,46 @@ export class Stream {
       this.stores.publish();
     } catch (error) {
       if (error instanceof TooMuchError) store.failures ||= 1; // a second attempt would find the same
-      if (error instanceof RefusedError && error.status === 410) this.stores.gone(store);
-      fail((error as Error).message);
+      const { status, message } = error as RefusedError;
+      fail(message, status !== 410 || (store.failed ?? ++store.gone > maxGone));
     } finally {
-      end();
-      signal.removeEventListener('abort', end);
+      clearTimeout(late);
     }
   }
 
+  // While there is no answer for now, it asks again, after the time that the gateway named and a random one.
   async #ask(store: Store, path: string, query: URLSearchParams): Promise<string> {
-    const { url, headers, credentials } = this.#request;
     const { signal } = this.#abort;
     const [spec] = specsOf(new URLSearchParams(store.query));
     for (const name of viewParameters) if (spec![name]) query.set(name, String(spec![name]));
-    const state = `${url.slice(0, url.lastIndexOf('/events?'))}/watches/${encodeURIComponent(store.watch)}/digests/${store.differing!.differs}`;
-    const response = await this.transport.ask!({ url: `${state}${path}?${query}`, headers, credentials, signal });
-    if (!response.ok) throw await refusedBy(response);
-    const text = await response.text();
-    signal.throwIfAborted();
-    return text;
+    const request = this.#beside(`watches/${encodeURIComponent(store.watch)}/digests/${store.differing!.differs}${path}?${query}`);
+    for (let mostMs = retryMs; ; mostMs *= 2) {
+      try {
+        const response = await this.transport.ask!(request);
+        if (!response.ok) throw await refusedBy(response);
+        const text = await response.text();
+        signal.throwIfAborted();
+        return text;
+      } catch (error) {
+        const { status, retryAfterMs = 0 } = error as Partial<RefusedError>;
+        if (signal.aborted || (status && !notNow.includes(status))) throw error;
+        store.failed = false;
+        this.#retryMs = retryAfterMs || this.#retryMs; // if the stream ends before that
+        await pause(retryAfterMs + Math.random() * mostMs, signal);
+      }
+    }
   }
 
   /** Asks to move a window, with the parameters of a query; undefined: that cannot be asked for. */
   move(query: string): Promise<Response> | undefined {
     if (!this.#name) return undefined;
+    return this.transport.post?.(this.#beside(`streams/${encodeURIComponent(this.#name)}/window?${query}`));
+  }
+
+  // Returns a request to the same gateway.
+  #beside(path: string): AnswerRequest {
     const { url, headers, credentials } = this.#request;
-    const path = `${url.slice(0, url.lastIndexOf('/events?'))}/streams/${encodeURIComponent(this.#name)}/window?${query}`;
-    return this.transport.post?.({ url: path, headers, credentials, signal: this.#abort.signal });
+    return { url: url.slice(0, url.lastIndexOf('/events?') + 1) + path, headers, credentials, signal: this.#abort.signal };
   }
 
   #take(event: Event, hash?: Hash): void {

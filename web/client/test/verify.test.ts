@@ -225,7 +225,6 @@ describe('while it is found out what differs', () => {
 
   test.each([
     ['there is no such state', () => f.server.last.refuse(404)],
-    ['there is no answer', () => f.server.last.fail()],
     ['there is no answer for 20 s', () => pass(20_000)],
     ['the answer is no JSON', () => f.server.last.answer(new Response('<html>'))],
     ['the answer is null', () => f.server.last.answer(new Response('null'))],
@@ -254,6 +253,90 @@ describe('while it is found out what differs', () => {
     f.server.last.refuse(404);
     await pass(10_000);
     expect(f.server.stream.lastEventId).toBe('w@e-7');
+  });
+
+  describe.each([
+    ['503', () => f.server.last.refuse(503, { 'Retry-After': '2' })],
+    ['429', () => f.server.last.refuse(429, { 'Retry-After': '2' })],
+    ['502 of a proxy', () => f.server.last.answer(new Response('<html>', { status: 502, headers: { 'Retry-After': '2' } }))],
+    ['there is no answer', () => f.server.last.fail()],
+    ['the answer is cut off', () => f.server.last.answer(new Response(new ReadableStream({ pull: (c) => c.error(new TypeError('cut')) })))],
+  ])('%s', (name, answer) => {
+    test('the same is asked again later', async () => {
+      const store = await follow(rows(100));
+      await restart(after);
+      await pass(250);
+      const stream = f.server.stream;
+      for (let n = 0; n < 2; n++) {
+        const asked = f.server.exchanges.length;
+        answer();
+        await pass();
+        expect([store.state, shown(store), stream.open]).toEqual(['stale', rows(100).values, true]);
+        if (name.startsWith('5') || name.startsWith('4')) await pass(1_999);
+        if (name.startsWith('5') || name.startsWith('4')) expect(f.server.exchanges).toHaveLength(asked);
+        await pass(6_000);
+        expect(f.server.exchanges).toHaveLength(asked + 1);
+      }
+      await answering(f.server, after);
+      expect([store.state, shown(store), f.server.stream]).toEqual(['in_sync', after.values, stream]);
+    });
+
+    test('however long: it comes back with the old position, and asks for no snapshot', async () => {
+      const store = await follow(rows(100));
+      await restart(after);
+      let streams = 1;
+      let asked = 0;
+      for (let second = 0; second < 600; second++) {
+        const { last, stream } = f.server;
+        if (!stream.open && !stream.signal.aborted && !stream.answered) {
+          expect([stream.lastEventId, stream.digests]).toEqual(['w@e-5', 'digest=1&resume=digest']);
+          stream.accept(resumed('w') + after.verify('w', 7, 'w@f-7'));
+          streams++;
+        } else if (last !== stream && !last.answered && !last.signal.aborted) {
+          // After some time the state is gone.
+          if (++asked % 4) answer();
+          else last.refuse(410);
+        }
+        await pass(1_000);
+        expect([shown(store), store.position]).toEqual([rows(100).values, 'w@e-5']);
+      }
+      expect(streams).toBeGreaterThan(8);
+      expect(streams).toBeLessThan(60);
+      for (let second = 0; second < 120 && store.state !== 'in_sync'; second++) {
+        if (!f.server.stream.open && !f.server.stream.signal.aborted) f.server.stream.accept(resumed('w') + after.verify('w', 7, 'w@f-7'));
+        await answering(f.server, after);
+        await pass(1_000);
+      }
+      expect([store.state, shown(store)]).toEqual(['in_sync', after.values]);
+    });
+  });
+
+  test('a gateway that wants the client back later than that may take: the next stream does not come before', async () => {
+    const store = await follow(rows(100));
+    await restart(after);
+    await pass(250);
+    const stream = f.server.stream;
+    f.server.last.refuse(503, { 'Retry-After': '60' });
+    await pass(20_000);
+    expect([store.state, stream.open]).toEqual(['offline', false]);
+    await pass(59_000);
+    expect(f.server.stream).toBe(stream);
+    await pass(1_000);
+    expect(f.server.stream.lastEventId).toBe('w@e-5');
+  });
+
+  test('a stream that is cut off while it is found out is no failure', async () => {
+    const store = await follow(rows(100));
+    await restart(after);
+    for (let n = 0; n < 4; n++) {
+      f.server.stream.cut();
+      await pass(60_000);
+      expect([f.server.stream.lastEventId, f.server.stream.digests]).toEqual(['w@e-5', 'digest=1&resume=digest']);
+      f.server.stream.accept(resumed('w') + after.verify('w', 7, 'w@f-7'));
+      await pass();
+    }
+    await answering(f.server, after);
+    expect([store.state, shown(store)]).toEqual(['in_sync', after.values]);
   });
 
   test('a state that is gone is no failure for some time, and the client comes back for another one', async () => {
