@@ -77,6 +77,7 @@ func (c *Config) eventsURL(members []*member, unknown []string) string {
 const (
 	deletesParameter = "deletes" // begins snapshots with deletes
 	resumeParameter  = "resume"  // asks for a digest in place of a reset
+	digestParameter  = "digest"  // is not sent; a gateway with stream.digest off may name it in place of resume
 )
 
 // queryOf is the query of a stream of the sources.
