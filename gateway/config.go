@@ -364,7 +364,7 @@ const (
 	// DigestOn sends them to clients that ask.
 	DigestOn Digest = "on"
 	// DigestOff answers like a gateway that is older than digests, so that clients begin again with a
-	// snapshot where their position cannot be resumed.
+	// snapshot where their position cannot be resumed. Open streams go on without digests.
 	DigestOff Digest = "off"
 )
 

@@ -422,15 +422,27 @@ func TestDigestRequests(t *testing.T) {
 	})
 }
 
-// TestDigestsOff: a gateway without digests answers as one that is older than they are.
+// TestDigestsOff: a gateway without digests answers as one that is older than they are. The problem names a parameter
+// that was sent.
 func TestDigestsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StreamSettings: StreamSettings{Digest: DigestOff}}, "w")
 		prime(r, "a", 10, content(100, 10, nil))
-		x := r.get("/v1/events?watch=w&digest=1&resume=digest")
-		synctest.Wait()
-		if text := x.Text(); x.Response.StatusCode != 400 || !strings.Contains(text, `"parameter":"digest"`) {
-			t.Errorf("%d %s", x.Response.StatusCode, text)
+		for query, parameter := range map[string]string{"digest=1": "digest", "resume=digest": "resume", "digest=1&resume=digest": "resume"} {
+			x := r.get("/v1/events?watch=w&" + query)
+			synctest.Wait()
+			if text := x.Text(); x.Response.StatusCode != 400 || !strings.Contains(text, `"parameter":"`+parameter+`"`) {
+				t.Errorf("%s: %d %s", query, x.Response.StatusCode, text)
+			}
+		}
+		w, _ := r.Registry.Watch("w")
+		state := "/v1/watches/w/digests/" + w.Snapshot().Digest().String()
+		for _, path := range []string{state, state + "/keys?bucket=0", state + "/resources?key=key/7", "/v1/watches/none/digests/x"} {
+			x := r.get(path)
+			synctest.Wait()
+			if text := x.Text(); x.Response.StatusCode != 404 || !strings.Contains(text, "stream.digest is off") {
+				t.Errorf("%s: %d %s", path, x.Response.StatusCode, text)
+			}
 		}
 		c, err := client.New("http://gateway", client.Options{Transport: r.client.Transport})
 		if err != nil {
@@ -440,6 +452,94 @@ func TestDigestsOff(t *testing.T) {
 		defer replica.Close()
 		if err := replica.Ready(t.Context()); err != nil || replica.Len() != 100 || !replica.Verified().IsZero() {
 			t.Errorf("%v, %d resources, verified at %v", err, replica.Len(), replica.Verified())
+		}
+	})
+}
+
+// TestDigestsTurnedOff: open streams have no digests from a reload on that turns them off, and those that would verify what
+// they hold begin again. With another reload they have them again.
+func TestDigestsTurnedOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "w")
+		prime(r, "a", 10, content(100, 10, nil))
+		told, verifies := r.get("/v1/events?watch=w&digest=1"), r.get("/v1/events?watch=w&resume=digest")
+		c, err := client.New("http://gateway", client.Options{Transport: r.client.Transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		replica := c.Replica(t.Context(), "w")
+		defer replica.Close()
+		if err := replica.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []*gatewaytest.Exchange{told, verifies} {
+			if text := x.Take(); !strings.Contains(text, `"digest":"100-`) {
+				t.Errorf("a stream begins with\n%.400s", text)
+			}
+		}
+		progress := func(revision uint64, want bool) {
+			t.Helper()
+			r.Commit("w", revision)
+			time.Sleep(time.Minute)
+			for _, x := range []*gatewaytest.Exchange{told, verifies} {
+				text := x.Take()
+				if strings.Contains(text, `"digest":`) != want || !strings.Contains(text, `"type":"bookmark"`) {
+					t.Errorf("a digest is there: want %t, of\n%s", want, text)
+				}
+			}
+		}
+		progress(11, true)
+		reloadWith(t, r.gateway, Config{StreamSettings: StreamSettings{Digest: DigestOff}})
+		progress(12, false)
+		prime(r, "b", 7, content(100, 7, map[int]string{3: ""}))
+		for _, x := range []*gatewaytest.Exchange{told, verifies} {
+			if text := x.Take(); !strings.Contains(text, `"type":"reset"`) || strings.Contains(text, "digest") || strings.Contains(text, "verify") {
+				t.Errorf("in another order a stream goes on with\n%.400s", text)
+			}
+		}
+		if replica.Len() != 99 || replica.Revision() != "7" {
+			t.Errorf("the client has %d resources at %s", replica.Len(), replica.Revision())
+		}
+		reloadWith(t, r.gateway, Config{})
+		progress(13, true)
+	})
+}
+
+// TestDigestsTurnedOffWhileVerifying: a client that was asked to verify what it holds, and cannot ask for the state any more, begins
+// again. The next attempt is not one more to verify.
+func TestDigestsTurnedOffWhileVerifying(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newRig(t, Config{}, "w"), newRig(t, Config{}, "w")
+		prime(one, "a", 10, content(1000, 10, nil))
+		prime(two, "b", 7, content(1000, 7, map[int]string{3: ""}))
+		b := &balancer{}
+		b.now.Store(one)
+		c, err := client.New("http://gateway", client.Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Path, "/digests/") {
+				reloadWith(t, two.gateway, Config{StreamSettings: StreamSettings{Digest: DigestOff}})
+			}
+			return b.RoundTrip(r)
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		replica := c.Replica(t.Context(), "w")
+		defer replica.Close()
+		if err := replica.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.asked = nil
+		b.now.Store(two)
+		one.hurry()
+		time.Sleep(time.Minute)
+		tried := 0
+		for _, path := range b.asked {
+			if strings.Contains(path, "/digests/") {
+				tried++
+			}
+		}
+		if replica.Len() != 999 || replica.Revision() != "7" || tried != 1 {
+			t.Errorf("%d resources at %s, after %q", replica.Len(), replica.Revision(), b.asked)
 		}
 	})
 }

@@ -36,12 +36,17 @@ func (g *settings) handleCountEvents(w http.ResponseWriter, r *http.Request) {
 	g.serveEvents(w, r, req, p)
 }
 
-// digests refuses a stream with digests if there are none.
+// digests refuses a stream with digests if there are none. It names a parameter that was sent: the client repeats the
+// request without it.
 func (g *settings) digests(req session.Request) *problem.Problem {
-	if !req.Digest || g.cfg.Digest == DigestOn {
+	if !req.Digest || g.deps.HasDigests() {
 		return nil
 	}
-	return problem.BadParameter("digest", "stream.digest is off at this gateway: ask without digest and resume")
+	parameter := "digest"
+	if req.Verify {
+		parameter = "resume"
+	}
+	return problem.BadParameter(parameter, "stream.digest is off at this gateway: ask without digest and resume")
 }
 
 // serveEvents answers a stream request, unless there is already a problem. A refusal is a problem, and everything that

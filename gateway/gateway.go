@@ -46,9 +46,10 @@ type Gateway struct {
 	rights
 
 	// Atomic.
-	leaving atomic.Bool // the gateway drains, or is about to
-	now     atomic.Pointer[settings]
-	reload  atomic.Pointer[reload] // the last one; nil: there was none
+	leaving    atomic.Bool // the gateway drains, or is about to
+	digestsOff atomic.Bool // see Config.Digest
+	now        atomic.Pointer[settings]
+	reload     atomic.Pointer[reload] // the last one; nil: there was none
 
 	reloading sync.Mutex // held by Reload
 }
@@ -112,6 +113,7 @@ func New(c Config) (*Gateway, error) {
 		pumps:     pumps{hijacked: session.NewHijacked(epoll.NewHangupWatcher), pieces: wire.NewCache(c.CompressionCache), lists: wire.NewCache(c.listCache())},
 		rights:    rights{authorizations: authz.NewTable(), audit: access.NewAuditLog(), refusals: authz.NewRefusalLog(c.Logger)},
 	}
+	g.digestsOff.Store(c.Digest == DigestOff)
 	g.shares = g.newShares(c)
 	g.authorizations.Audit = g.audit
 	g.series = introspection.NewRecorder(c.Registry, g.lags)
@@ -170,7 +172,7 @@ func (g *Gateway) retryHint() time.Duration { return g.now.Load().deps.RetryHint
 func (g *Gateway) newDeps(c Config) *session.Deps {
 	return &session.Deps{
 		Settings: c.streams(), Instance: c.Instance,
-		Log: g.log, Metrics: g.metrics, Series: g.series, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Authorizations: g.authorizations, Quotas: g.quotas, Tracing: c.tracing(),
+		Log: g.log, Metrics: g.metrics, Series: g.series, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Authorizations: g.authorizations, Quotas: g.quotas, Tracing: c.tracing(), DigestsOff: &g.digestsOff,
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Reload puts another configuration into effect. It does not touch the open streams, which go
 // on as they began, except those of principals who may now see something else of a watch that
-// they follow, or whose credential is not accepted any more: these end. Requests and streams
+// they follow, or whose credential is not accepted any more: these end. Digest also holds for open streams. Requests and streams
 // that begin from now on, and a drain, use the new one. Registry, Logger, AfterRush,
 // Pump, Profiles, Tracing, Instance, Version and Commit stay as they are, and so do the timeouts of
 // connections and of HTTP/2, which Serve derives from WriteTimeout. If c has an invalid value, or Access
@@ -36,6 +36,7 @@ func (g *Gateway) Reload(c Config) error {
 	}
 	g.audit.SetOutput(c.audit())
 	g.metrics.WatchRules(c.policy().Failures)
+	g.digestsOff.Store(c.Digest == DigestOff)
 	g.now.Store(next)
 	close(before.replaced)
 	g.authorizations.Reevaluate(next.evaluator())

@@ -36,7 +36,7 @@ func (c Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
 	s.settle()
 	o.settle()
-	return s.log == o.log && s.options.Digest == o.options.Digest && s.options.Interval == o.options.Interval && s.generation == o.generation &&
+	return s.log == o.log && s.options.Digest == o.options.Digest && s.options.Verify == o.options.Verify && s.options.Interval == o.options.Interval && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.told == o.told && s.CaughtUp() && o.CaughtUp() &&
 		storage.SameStatus(s.sentStatus, o.sentStatus)
 }

@@ -445,3 +445,49 @@ func TestSharedAnswers(t *testing.T) {
 		}
 	})
 }
+
+// TestDigestsTurnedOff: a reader that is being sent what has changed since its position, to verify the rest, begins again
+// once digests are turned off. It is not of one cohort with a reader that never gets a digest in place of a reset.
+func TestDigestsTurnedOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWriter(Config{Watch: "w"})
+		var all []Change
+		for i := range uint64(3000) {
+			c := upsert(fmt.Sprint("k", i), i+1)
+			c.Value = fmt.Appendf(nil, "%q", strings.Repeat("x", 1000))
+			all = append(all, c)
+		}
+		mustReplace(t, w, "e", 3000, all...)
+		inSync(w)
+		off := new(atomic.Bool)
+		options := SubscribeOptions{Resume: &stream.Position{Watch: "w", Epoch: "e", Upserts: 2800, AsOf: 2800}, Digest: true, Verify: true, DigestsOff: off}
+		s := w.Subscribe(options)
+		defer s.Close()
+		var b Batch
+		if !s.Next(&b) || b.Count(stream.Upsert) == 0 || b.Count(stream.EndOfSnapshot) > 0 {
+			t.Fatalf("the first flush has %d upserts, %d ends", b.Count(stream.Upsert), b.Count(stream.EndOfSnapshot))
+		}
+		off.Store(true)
+		c := &client{state: map[string]string{}}
+		resets, ends := 0, 0
+		for s.Next(&b) {
+			c.apply(&b)
+			resets, ends = resets+b.Count(stream.Reset), ends+b.Count(stream.EndOfSnapshot)
+			for e := range b.Events() {
+				if e.Digest != "" || e.Verify {
+					t.Errorf("after digests were turned off: %+v", e)
+				}
+			}
+		}
+		if resets != 1 || ends != 1 || len(c.state) != 3000 {
+			t.Errorf("%d resets, %d ends of a snapshot, %d resources", resets, ends, len(c.state))
+		}
+		told := w.Subscribe(SubscribeOptions{Digest: true, DigestsOff: off})
+		defer told.Close()
+		for told.Next(&b) {
+		}
+		if !told.CaughtUp() || !s.CaughtUp() || NewCohort(told).Admits(s) {
+			t.Error("a reader that is sent digests in place of a reset is of one cohort with another one")
+		}
+	})
+}

@@ -71,7 +71,7 @@ func (s *Subscription) spot() (at Spot, v *storage.Version) {
 	}
 	at.atHead = at.due && v == newest
 	at.version, at.joined, at.delivered, at.synced = weak.Make(v), s.joined, s.delivered, s.synced
-	at.digest, at.deletes = s.options.Digest, s.options.Deletes
+	at.digest, at.deletes = s.digests(), s.options.Deletes
 	return at, v
 }
 
@@ -117,7 +117,7 @@ func (r *Recording) Note(b *Batch) {
 func (r *Recording) follows() bool {
 	s, v := r.sub, r.version
 	switch {
-	case s.ownStatus != nil || s.generation != v.Generation:
+	case s.ownStatus != nil || s.generation != v.Generation || s.digests() != r.at.digest:
 		return false
 	case s.sentStatus != r.sent && (!r.at.atHead || s.walking() || s.sentStatus != v.Status):
 		return false

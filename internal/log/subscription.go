@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log/internal/pin"
@@ -38,6 +39,9 @@ type SubscribeOptions struct {
 	// Verify means that the reader can compare what it has with a digest, and fetch what differs: where
 	// it would be reset although it has something, it is sent a digest to verify that with.
 	Verify bool
+	// DigestsOff says at each time whether digests are turned off: while they are, Digest and Verify are ignored. nil:
+	// they never are.
+	DigestsOff *atomic.Bool
 	// Deletes means that the reader serves the watch to others: a snapshot begins with the deletes
 	// that are remembered, and its end_of_snapshot says since when none is missing.
 	Deletes bool
@@ -118,6 +122,16 @@ type joined struct {
 	generation  uint64
 	epoch       string // as written in positions
 	origin      uint64 // the last one sent to the subscriber
+}
+
+// digests reports whether the reader is sent digests.
+func (s *Subscription) digests() bool { return s.options.Digest && !s.digestsOff() }
+
+// verifies reports whether the reader is sent a digest in place of a reset.
+func (s *Subscription) verifies() bool { return s.options.Verify && !s.digestsOff() }
+
+func (s *Subscription) digestsOff() bool {
+	return s.options.DigestsOff != nil && s.options.DigestsOff.Load()
 }
 
 // join takes the subscriber into the version's revision order.
@@ -369,7 +383,9 @@ func (s *Subscription) end(b *Batch) {
 		}
 	case verifying:
 		s.synced = true
-		b.addEvent(s.withState(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true, Verify: true}, w.v))
+		end := s.withState(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true, Verify: true}, w.v)
+		end.Digest = w.v.Digest.String() // also if digests were turned off just now
+		b.addEvent(end)
 		if behind {
 			s.addStatus(b, w.v, true)
 		}
@@ -519,7 +535,7 @@ func (s *Subscription) hasDeletes(v *storage.Version) bool {
 
 // refuse begins again for a reader that came with a position that cannot be resumed.
 func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify || v.Window.Is {
+	if !s.verifies() || v.Window.Is {
 		s.resetShared(b, v, reason)
 		return
 	}
@@ -533,7 +549,7 @@ func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetR
 
 // beginAgain begins again for a reader that has something already.
 func (s *Subscription) beginAgain(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify || v.Window.Is || !s.synced && s.begun {
+	if !s.verifies() || v.Window.Is || !s.synced && s.begun {
 		s.reset(b, v, reason)
 		return
 	}
@@ -567,7 +583,7 @@ func (s *Subscription) verify(b *Batch, v *storage.Version, from *stream.Positio
 // deletes have no revision, a reader that comes from another replica may have fewer resources than
 // this one, which has not noticed yet that they are gone.
 func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Event {
-	if s.options.Digest && (s.fromThisLog || !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)) {
+	if s.digests() && (s.fromThisLog || !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)) {
 		e.Digest = v.Digest.String()
 	}
 	e.Window, e.Total, e.Before, e.Next = v.Window.Is, v.Window.Total, v.Window.Before, v.Window.Next

@@ -241,7 +241,7 @@ func (s *Subscription) resumeWalk(b *Batch, newest *storage.Version) {
 	case s.paused:
 		s.log.pins.Pause(s.pin)
 	default:
-		if s.walk.v = s.pin.Version(); s.walk.v == nil {
+		if s.walk.v = s.pin.Version(); s.walk.v == nil || s.walk.purpose == verifying && !s.verifies() {
 			s.restartWalk(b, newest)
 		}
 	}
@@ -265,7 +265,7 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	s.endWalk()
 	switch {
 	case w.purpose == verifying:
-		s.verify(b, v, nil)
+		s.beginAgain(b, v, stream.ResetExpired)
 		return
 	case w.purpose == moving:
 		s.reset(b, v, stream.ResetExpired)

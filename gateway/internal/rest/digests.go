@@ -64,6 +64,10 @@ func (a *API) digested(part string, once, repeated []string, answer func(digestR
 	parameters := authz.Narrowable(once...)
 	parameters.Repeated = append(parameters.Repeated, repeated...)
 	return func(w http.ResponseWriter, r *http.Request) {
+		if !a.Streams.HasDigests() {
+			problem.Write(w, problem.New(http.StatusNotFound, "stream.digest is off at this gateway: no state can be asked for by its digest"))
+			return
+		}
 		query, p := problem.ParseQuery(r.URL.RawQuery, parameters)
 		watch, p := a.watchOf(r, p)
 		of, p := a.part(r, watch, authz.NarrowingOf(query), p)

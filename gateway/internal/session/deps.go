@@ -2,6 +2,7 @@ package session
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
@@ -41,6 +42,7 @@ type Deps struct {
 	Authorizations *authz.Table     // nil: the gateway does not ask for credentials
 	Quotas         *limits.Quotas   // nil: principals have no limits
 	Tracing        *tracing.Tracing // nil: nothing is traced
+	DigestsOff     *atomic.Bool     // whether clients get digests does not depend on when a stream began; nil: they do
 }
 
 // Leave ends the count of a stream, and removes its authorization, which may be nil.
@@ -49,6 +51,9 @@ func (d *Deps) Leave(as limits.Ref, p *authz.Authorization) {
 	d.Authorizations.Leave(p)
 	d.Admission.Leave(as)
 }
+
+// HasDigests reports whether clients get digests now.
+func (d *Deps) HasDigests() bool { return d.DigestsOff == nil || !d.DigestsOff.Load() }
 
 // With returns the Deps with other settings, for streams that begin from now on.
 func (d *Deps) With(s Settings) *Deps {

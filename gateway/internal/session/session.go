@@ -29,6 +29,7 @@ type Session struct {
 	Format  frame.Format // 0: it is not text
 	Until   bool
 	Digest  bool // it has digests
+	Verify  bool // and they come in place of a reset
 	Deletes bool // its snapshots begin with deletes
 	// Interval is how often changes are sent at most; 0: as they come.
 	Interval time.Duration
@@ -79,7 +80,7 @@ type Scratch struct {
 func New(d *Deps, req Request, with *authz.Authorization, watches []*watch.Watch) Session {
 	now := time.Now()
 	c := Session{
-		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, Deletes: req.Deletes, Interval: req.Interval, watches: req.Watches, transport: req.Transport,
+		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, Verify: req.Verify, Deletes: req.Deletes, Interval: req.Interval, watches: req.Watches, transport: req.Transport,
 		Coding: req.Coding, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Streams: 1,
 	}
 	for i, watch := range watches {
@@ -241,7 +242,7 @@ func Closed(c <-chan struct{}) bool {
 // GroupKey identifies the properties that members of one group share.
 func (s *Session) GroupKey() string {
 	key := append([]byte(s.Transport()), 0, byte(s.Coding))
-	key = strconv.AppendBool(strconv.AppendBool(key, s.Digest), s.Deletes)
+	key = strconv.AppendBool(strconv.AppendBool(strconv.AppendBool(key, s.Digest), s.Verify), s.Deletes)
 	key = strconv.AppendInt(append(key, 0), int64(s.Interval), 10)
 	key = strconv.AppendUint(append(key, 0), s.Deps.Generation, 10)
 	for _, w := range s.watches {

@@ -209,6 +209,9 @@ func (c *connection) settle(members []*member, end client.Ending) {
 // request is then repeated without it.
 func (c *connection) isOlder(refused *client.Problem) bool {
 	parameter := refused.Parameter
+	if parameter == digestParameter {
+		parameter = resumeParameter
+	}
 	if refused.Status != http.StatusBadRequest || parameter != deletesParameter && parameter != resumeParameter || slices.Contains(c.unknown, parameter) {
 		return false
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -18,7 +19,7 @@ const (
 	// how often if the state was gone: another replica may have sent its digest.
 	mostUnverified, mostGone = 2, 5
 	// verifiedCost is about what a resource takes while what is held is compared, besides its key.
-	verifiedCost = 3*int64(unsafe.Sizeof("")) + 128
+	verifiedCost = 3*int64(unsafe.Sizeof("")) + 2*int64(unsafe.Sizeof(stream.Resource{})) + 128
 )
 
 // verifies reports whether a member of a request can resume by digest: its sink tells what it has, and that was not
@@ -33,28 +34,41 @@ func (m *member) verifies() bool {
 	return is && m.reader.source.unverified < mostUnverified
 }
 
-// mostWaiting is how many events may come before the one with the position. They are of the same flush.
-const mostWaiting = 10_000
+// mostWaiting is how many events may come before the one with the position, which are of the same flush, and before what
+// is held is verified. mostWaitingBytes is how many bytes of them may wait for that, at most half of what the watch may have.
+const mostWaiting, mostWaitingBytes = 10_000, 8 << 20
 
-// waiting are events that are handled once one of them has the position.
+// waiting are events that are handled once one of them has the position, and what is held is verified.
 type waiting struct {
-	events []client.Event
-	bytes  int64 // that the sink was charged for them
+	events       []client.Event
+	bytes        int64         // that the sink was charged for them and for the verification
+	verification *verification // nil: none is under way
+}
+
+// full returns what ends before more events may wait; nil: more may.
+func (w *waiting) full(sink stream.Sink) <-chan struct{} {
+	if w.verification == nil || len(w.events) < mostWaiting && w.bytes < w.verification.cost+int64(stream.LargestMessage(sink, mostWaitingBytes)) {
+		return nil
+	}
+	return w.verification.done
 }
 
 // waitingCost is about what such an event takes, besides its key and its value.
 const waitingCost = int64(unsafe.Sizeof(client.Event{}))
 
-// forget drops what waits, and returns it.
+// forget drops what waits, with the verification, and returns it.
 func (w *waiting) forget(sink stream.Sink) []client.Event {
 	events := w.events
+	if v := w.verification; v != nil && v.cancel != nil {
+		v.cancel()
+	}
 	sink.Charge(-w.bytes)
 	*w = waiting{}
 	return events
 }
 
-// wait keeps the events from an end_of_snapshot that asks to verify on, until one has the position, which names the
-// order. Then it handles all of them.
+// wait keeps the events from an end_of_snapshot that asks to verify on. Once one of them has the position, which names the
+// order, it makes the verification. They are handled after that.
 func (r *reader) wait(e client.Event) error {
 	if e.Type == client.Reset {
 		r.waiting.forget(r.Sink)
@@ -70,26 +84,43 @@ func (r *reader) wait(e client.Event) error {
 	r.waiting.events, r.waiting.bytes = append(r.waiting.events, e), r.waiting.bytes+cost
 	at := ownPosition(e.ID, r.Watch)
 	switch {
+	case r.waiting.verification != nil:
+		return nil
 	case at == "" && len(r.waiting.events) > mostWaiting:
 		return r.Invalid("%d events after an end_of_snapshot, without a position: want one", mostWaiting)
 	case at == "":
 		return nil
 	}
-	events := r.waiting.forget(r.Sink)
-	if err := r.verify(&events[0], at); err != nil {
-		return err
-	}
-	for _, e := range events[1:] {
-		if err := r.receive(e); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.verify(&r.waiting.events[0], at)
 }
 
-// verify makes the sink have the state that an end_of_snapshot is about: what it holds, and what differs of that. It
-// then has the same as after a snapshot. at is a position of the same order, at that state or later. If it cannot, the
-// next request begins where this one did, or after some failures with a snapshot.
+// verification finds out what differs between what the sink holds and a state. It is made and handled under the mu of the
+// member, and differs is not: nothing that the sink holds changes meanwhile, since the events of the watch wait.
+type verification struct {
+	// Static after construction.
+	source    *Source
+	digest    string
+	position  stream.Position
+	held      []stream.Resource
+	revisions bool          // those of what is held are others
+	cost      int64         // that the sink was charged
+	done      chan struct{} // closed when it is over
+
+	cancel context.CancelFunc // nil: it has not begun
+}
+
+// differs asks the upstream. It may be called from any goroutine.
+func (v *verification) differs(ctx context.Context) (d client.Difference, err error) {
+	server, err := v.source.upstream.config.requests()
+	if err != nil {
+		return d, err
+	}
+	defer server.Close()
+	return server.Difference(ctx, v.source.watch, v.source.view, v.digest, wire(slices.Values(v.held)), v.revisions)
+}
+
+// verify makes the verification of what the sink holds, by the state that an end_of_snapshot is about. at is a position of
+// the same order, at that state or later.
 func (r *reader) verify(e *client.Event, at string) error {
 	revision, err := decodeRevision(e.Revision)
 	if err != nil {
@@ -103,13 +134,23 @@ func (r *reader) verify(e *client.Event, at string) error {
 		return r.Invalid("position %.80q: want one at revision %d or later", at, revision)
 	}
 	position = position.At(revision)
-	held, cost := r.Sink.(stream.Holding).Held, int64(0)
-	for one := range held {
-		cost += verifiedCost + int64(len(one.Key))
+	v := &verification{source: r.source, digest: e.Digest, position: position, revisions: !r.hasRevisions(position), done: make(chan struct{})}
+	for one := range r.Sink.(stream.Holding).Held {
+		v.held, v.cost = append(v.held, one), v.cost+verifiedCost+int64(len(one.Key))
 	}
-	r.Sink.Charge(cost)
-	defer r.Sink.Charge(-cost)
-	state, err := r.stateOf(e.Digest, held, !r.hasRevisions(position))
+	r.Sink.Charge(v.cost)
+	r.waiting.bytes, r.waiting.verification = r.waiting.bytes+v.cost, v
+	return nil
+}
+
+// verified makes the sink have the state: what it holds, and what differs of that. It then has the same as after a snapshot.
+// The events that have waited are handled. If it cannot, the next request begins where this one did, or after some failures
+// with a snapshot.
+func (r *reader) verified(v *verification, found client.Difference, err error) error {
+	var state []stream.Resource
+	if err == nil {
+		state, err = replaced(slices.Values(v.held), found)
+	}
 	if err != nil {
 		var p *client.Problem
 		switch gone := errors.As(err, &p) && p.Status == http.StatusGone; {
@@ -124,10 +165,15 @@ func (r *reader) verify(e *client.Event, at string) error {
 		}
 		return r.source.failed(fmt.Errorf("verifying what is held: %w", err))
 	}
-	if err := r.Replace(position, revision, slices.Values(state)); err != nil {
+	if err := r.Replace(v.position, v.position.Upserts, slices.Values(state)); err != nil {
 		return err
 	}
 	r.source.unverified, r.source.gone = 0, 0
+	for _, e := range r.waiting.forget(r.Sink)[1:] {
+		if err := r.receive(e); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -135,20 +181,6 @@ func (r *reader) verify(e *client.Event, at string) error {
 // that is of the same order, and what has changed since has come.
 func (r *reader) hasRevisions(at stream.Position) bool {
 	return r.changed && at.Epoch == r.Position().Epoch
-}
-
-// stateOf returns the state with a digest, with the revisions of the upstream if those of what is held are others.
-func (r *reader) stateOf(digest string, held iter.Seq[stream.Resource], revisions bool) ([]stream.Resource, error) {
-	server, err := r.source.upstream.config.requests()
-	if err != nil {
-		return nil, err
-	}
-	defer server.Close()
-	d, err := server.Difference(r.ctx, r.source.watch, r.source.view, digest, wire(held), revisions)
-	if err != nil {
-		return nil, err
-	}
-	return replaced(held, d)
 }
 
 // wire returns resources as the upstream sends them.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -20,7 +21,13 @@ type pair struct {
 const pairSize = 3000
 
 func newPair(t *testing.T, deletes streamtest.DeleteRevisions) *pair {
+	return newPairWith(t, deletes, gateway.DigestOn)
+}
+
+// newPairWith returns a pair whose root has digests or not.
+func newPairWith(t *testing.T, deletes streamtest.DeleteRevisions, digest gateway.Digest) *pair {
 	p := &pair{replicas: &replicas{t: t, upstream: streamtest.NewUpstream("e", deletes)}, root: newNode(t)}
+	p.root.digest = digest
 	p.history = &streamtest.History{Truth: p.upstream.Truth(), DeletesUnnumbered: deletes != streamtest.OwnRevision}
 	p.write(pairSize, false)
 	p.end = p.upstream.Replica()
@@ -115,6 +122,40 @@ func TestResumeByDigest(t *testing.T) {
 			}
 			if err := streamtest.CheckAll(p.history); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestUpstreamWithoutDigests: a gateway that follows one with stream.digest off primes, and goes on after a reload that
+// turns them off, after a lost connection, and after a restart of the other one.
+func TestUpstreamWithoutDigests(t *testing.T) {
+	for _, from := range []gateway.Digest{gateway.DigestOff, gateway.DigestOn} {
+		t.Run("from "+string(from), func(t *testing.T) {
+			p := newPairWith(t, streamtest.OwnRevision, from)
+			goesOn := func() {
+				t.Helper()
+				p.put("later")
+				p.end.Catch(-1)
+				p.reaches(p.at, p.leaf)
+			}
+			p.root.turnDigests(gateway.DigestOff)
+			goesOn()
+			p.root.cut()
+			p.root.serve()
+			goesOn()
+			p.root.kill()
+			p.upstream.Restore("f", p.upstream.Revision()+1000)
+			p.end.Move()
+			p.write(20, true)
+			p.start()
+			await(t, p.leaf, func() bool { return p.leaf.Snapshot().Epoch() == p.at.Snapshot().Epoch() })
+			goesOn()
+			if last, _ := p.visit(p.leaf, "L", nil); last.State().Diff(p.upstream.State()) != "" {
+				t.Errorf("the leaf has something else: %s", last.State().Diff(p.upstream.State()))
+			}
+			if asked := p.root.asked(); len(asked) > 0 {
+				t.Errorf("digests were asked for: %q", asked)
 			}
 		})
 	}

@@ -28,6 +28,8 @@ type node struct {
 	registry *watch.Registry
 	http     *http.Server
 	served   chan error
+	gateway  *gateway.Gateway
+	digest   gateway.Digest
 
 	sent atomic.Int64 // bytes
 
@@ -57,10 +59,7 @@ func (n *node) start(r *watch.Registry) {
 // serve starts to serve, on the same port as before.
 func (n *node) serve() {
 	n.t.Helper()
-	g, err := gateway.New(gateway.Config{
-		Registry: n.registry, Logger: slog.New(slog.DiscardHandler),
-		StreamSettings: gateway.StreamSettings{Heartbeat: 200 * time.Millisecond, Retry: 40 * time.Millisecond, AheadWait: 50 * time.Millisecond},
-	})
+	g, err := gateway.New(n.config())
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -68,8 +67,27 @@ func (n *node) serve() {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+	n.gateway = g
 	n.http, n.served = &http.Server{Handler: n.noting(g.Handler())}, make(chan error, 1)
 	go func(s *http.Server, served chan error) { served <- s.Serve(countingListener{l, &n.sent}) }(n.http, n.served)
+}
+
+func (n *node) config() gateway.Config {
+	return gateway.Config{
+		Registry: n.registry, Logger: slog.New(slog.DiscardHandler),
+		StreamSettings: gateway.StreamSettings{
+			Heartbeat: 200 * time.Millisecond, Retry: 40 * time.Millisecond, AheadWait: 50 * time.Millisecond, Digest: n.digest,
+		},
+	}
+}
+
+// turnDigests turns digests on or off, with a reload.
+func (n *node) turnDigests(to gateway.Digest) {
+	n.t.Helper()
+	n.digest = to
+	if err := n.gateway.Reload(n.config()); err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // noting records the requests.

@@ -15,16 +15,19 @@ import (
 // TestUpstreamThatIsOlder: one that refuses a parameter that it does not know is asked without, at once,
 // and the watch is told nothing of it. The next stream, which may be one of a newer replica, asks with it again.
 func TestUpstreamThatIsOlder(t *testing.T) {
-	for _, parameter := range []string{deletesParameter, resumeParameter} {
-		t.Run(parameter, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { olderUpstream(t, parameter) }) })
+	for _, c := range []struct{ says, without string }{
+		{deletesParameter, deletesParameter}, {resumeParameter, resumeParameter},
+		{"digest", resumeParameter}, // which was not sent
+	} {
+		t.Run(c.says, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { olderUpstream(t, c.says, c.without) }) })
 	}
 }
 
-func olderUpstream(t *testing.T, parameter string) {
+func olderUpstream(t *testing.T, says, parameter string) {
 	refuses := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"status":400,"detail":"unknown parameter","parameter":"`+parameter+`"}`)
+		_, _ = io.WriteString(w, `{"status":400,"detail":"unknown parameter","parameter":"`+says+`"}`)
 	}
 	f, u, stop := serve(t, Config{}, refuses, breaks(primed()), stalls(primed()))
 	defer stop()

@@ -17,7 +17,8 @@ type reader struct {
 	ctx     context.Context // of Watch
 	source  *Source
 	changed bool    // what has changed since the position has come, or a part of it
-	waiting waiting // from an end_of_snapshot that asks to verify on, until one has the position
+	waiting waiting // from an end_of_snapshot that asks to verify on, until that is done
+	beside  *beside // the stream of the request under way
 }
 
 func newReader(ctx context.Context, s *Source, resume stream.Resume, sink stream.Sink) *reader {

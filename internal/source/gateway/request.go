@@ -24,10 +24,10 @@ func (c *connection) request(ctx context.Context, members []*member) client.Endi
 	for _, m := range members {
 		byWatch[m.source.watch] = m
 	}
-	rest := newUnfinished(members, config.MaxEventBytes)
+	rest, beside := newUnfinished(members, config.MaxEventBytes), newBeside(ctx)
 	s := &client.Stream{
 		URL: config.eventsURL(members, c.unknown), Client: c.upstream.client, Header: header,
-		LastEventID: positions(members), MaxEventBytes: rest.limit, Held: rest.hold, StallAfter: config.StallAfter,
+		LastEventID: positions(members, beside), MaxEventBytes: rest.limit, Held: rest.hold, StallAfter: config.StallAfter,
 		Handle: func(e client.Event) error {
 			if m := byWatch[e.Watch]; m != nil {
 				m.receive(e)
@@ -36,15 +36,16 @@ func (c *connection) request(ctx context.Context, members []*member) client.Endi
 		},
 	}
 	end := s.Run(ctx)
+	beside.end()
 	rest.end(end.Err)
 	return end
 }
 
 // positions returns where a request resumes: an id as the upstream sends it.
-func positions(members []*member) string {
+func positions(members []*member, beside *beside) string {
 	var id []byte
 	for _, m := range members {
-		p, ok := m.begins()
+		p, ok := m.begins(beside)
 		if !ok {
 			continue
 		}
@@ -77,6 +78,7 @@ func (c *Config) eventsURL(members []*member, unknown []string) string {
 const (
 	deletesParameter = "deletes" // begins snapshots with deletes
 	resumeParameter  = "resume"  // asks for a digest in place of a reset
+	digestParameter  = "digest"  // is not sent; a gateway with stream.digest off may name it in place of resume
 )
 
 // queryOf is the query of a stream of the sources.
