@@ -24,7 +24,8 @@ COPY LICENSE /LICENSE
 USER 65532:65532
 EXPOSE 8080
 ENTRYPOINT ["/watchtide"]
-# Without a configuration: a writable store, watched as `notes`.
+# Without a configuration: a writable store, watched as `notes`. It is in memory, since there is no home
+# directory, unless XDG_STATE_HOME names a folder of a volume.
 # Who reaches its ports is decided outside of the container, where they are
 # published; the operations listener stays on the container's loopback.
 CMD ["serve", "--http", "0.0.0.0:8080", "--auth", "none"]

@@ -28,7 +28,7 @@ func TestProxiesPassOn(t *testing.T) {
 	for _, p := range proxies {
 		t.Run(p.program, func(t *testing.T) {
 			b := newBackend(t)
-			r := newReplica(t, b.url, "heartbeat: 1h")
+			r := newReplica(t, following(b.url), "heartbeat: 1h")
 			url := p.start(t, r.address, r.address)
 			t.Run("events", func(t *testing.T) { passEvents(t, p, b, url, transportFrom(t, "127.0.0.1")) })
 			t.Run("events over HTTP 1.1", func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestProxiesPassOn(t *testing.T) {
 // down.
 func TestHAProxyHoldsBackNoEvent(t *testing.T) {
 	b := newBackend(t)
-	r := newReplica(t, b.url, "heartbeat: 1h")
+	r := newReplica(t, following(b.url), "heartbeat: 1h")
 	const held = 100 * time.Millisecond
 	fastest := func(changes ...string) time.Duration {
 		p := haproxy
@@ -196,7 +196,7 @@ func passAddresses(t *testing.T, r *replica, url string) {
 func TestIdleStreamsBehindProxies(t *testing.T) {
 	const idle = 2 * time.Second
 	b := newBackend(t)
-	beating, silent := newReplica(t, b.url, "heartbeat: 200ms"), newReplica(t, b.url, "heartbeat: 1h")
+	beating, silent := newReplica(t, following(b.url), "heartbeat: 200ms"), newReplica(t, following(b.url), "heartbeat: 1h")
 	stream := func(p proxy, r *replica) io.Reader {
 		return open(t, transportFrom(t, "127.0.0.1"), p.start(t, r.address, r.address)+"/v1/events?watch=services", nil).Body
 	}
@@ -237,7 +237,7 @@ func TestIdleStreamsBehindProxies(t *testing.T) {
 // TestFullDiskOfTheLog: lines that cannot be written are lost, and nothing else is.
 func TestFullDiskOfTheLog(t *testing.T) {
 	b := newBackend(t)
-	r := newReplicaAs(t, b.url, "heartbeat: 1h", func(path, file string) realserver.Command {
+	r := newReplicaAs(t, following(b.url), "heartbeat: 1h", func(path, file string) realserver.Command {
 		return realserver.Command{Path: "/bin/sh", Args: []string{"-c", `exec "$0" serve --config "$1" >/dev/full 2>&1`, path, file}}
 	})
 	for range 20 {

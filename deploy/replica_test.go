@@ -104,17 +104,22 @@ type replica struct {
 	address, operations string
 }
 
-// newReplica starts a replica that follows the upstream at an address and whose section stream is the
-// given one, and waits until it is ready.
-func newReplica(t *testing.T, upstream, stream string) *replica {
+// following is the configuration of what follows a gateway.
+func following(url string) string {
+	return fmt.Sprintf("sources: { core: { type: gateway, url: %q } }\nwatches: { services: { source: core, required: true } }\n", url)
+}
+
+// newReplica starts a replica whose section stream is the given one, and its sources and watches, and waits
+// until it is ready.
+func newReplica(t *testing.T, sources, stream string) *replica {
 	t.Helper()
-	return newReplicaAs(t, upstream, stream, func(path, file string) realserver.Command {
+	return newReplicaAs(t, sources, stream, func(path, file string) realserver.Command {
 		return realserver.Command{Path: path, Args: []string{"serve", "--config", file}}
 	})
 }
 
 // newReplicaAs is newReplica for a replica that is started in another way.
-func newReplicaAs(t *testing.T, upstream, stream string, as func(path, file string) realserver.Command) *replica {
+func newReplicaAs(t *testing.T, sources, stream string, as func(path, file string) realserver.Command) *replica {
 	t.Helper()
 	path, err := program()
 	if err != nil {
@@ -126,9 +131,7 @@ http: { listen: %q, trusted_proxies: [127.0.0.1] }
 grpc: { listen: "127.0.0.1:0" }
 operations: { listen: %q }
 stream: { %s }
-sources: { core: { type: gateway, url: %q } }
-watches: { services: { source: core, required: true } }
-`, r.address, r.operations, stream, upstream))
+%s`, r.address, r.operations, stream, sources))
 	command := as(path, file)
 	command.Address = r.address
 	r.Server = command.Start(t)

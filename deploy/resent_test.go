@@ -14,6 +14,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +24,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
 )
@@ -36,21 +42,23 @@ var (
 
 // TestResentBehindProxies measures what a deployment costs: how many bytes are sent again to clients that
 // come back, half of which resume by position alone, and half by digest where that is not possible.
-// Each upstream has the same resources. One knows when a resource was deleted, and tells; the other
-// does not, as NATS.
+// Each upstream has the same resources.
 func TestResentBehindProxies(t *testing.T) {
 	for _, p := range []proxy{haproxy, nginx} {
-		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision} {
-			t.Run(fmt.Sprint(p.program, "/deletes ", deletes), func(t *testing.T) {
+		for _, u := range upstreams {
+			t.Run(p.program+"/"+u.name, func(t *testing.T) {
 				alongside(t)
 				all, n := 500, 20
 				if *full {
 					all, n = *resources, *clients
 				}
-				s := newDeployment(t, p, deletes, all, n)
+				s := newDeployment(t, p, u, all, n)
 				for _, r := range s.replicas {
 					r.stop()
 					r.start()
+					if *full {
+						<-time.After(u.pause)
+					}
 				}
 				rolling := s.figures("rolling restart")
 				s.replicas[0].Kill()
@@ -65,7 +73,7 @@ func TestResentBehindProxies(t *testing.T) {
 				}
 				killed := s.figures("all at once")
 				s.expectExact()
-				if deletes == streamtest.OwnRevision && rolling.resets+killed.resets > 0 {
+				if u.numbered && rolling.resets+killed.resets > 0 {
 					t.Errorf("%d and %d resets, although the upstream knows each delete", rolling.resets, killed.resets)
 				}
 				if byDigest := rolling.resetsByDigest + killed.resetsByDigest; byDigest > 0 {
@@ -79,7 +87,7 @@ func TestResentBehindProxies(t *testing.T) {
 // deployment is three replicas behind a proxy, and what their clients are sent again.
 type deployment struct {
 	t        *testing.T
-	origin   *origin
+	origin   *truth
 	replicas []*replica
 	clients  []*counting
 	held     int                                // how many keep what they are sent, of those that verify
@@ -90,8 +98,8 @@ type deployment struct {
 	snapshot int64                              // bytes of one
 }
 
-func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, resources, n int) *deployment {
-	o := newOrigin(t, deletes)
+func newDeployment(t *testing.T, p proxy, u upstream, resources, n int) *deployment {
+	o := &truth{origin: u.start(t), values: map[string]string{}}
 	writes := make([]streamtest.Write, resources)
 	for i := range writes {
 		writes[i] = streamtest.Write{Key: fmt.Sprint("resource/", i), Value: longValue(i)}
@@ -100,7 +108,7 @@ func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, re
 	d := &deployment{t: t, origin: o}
 	var addresses []string
 	for range 3 {
-		r := newReplica(t, o.url, timesOf(2*time.Second).section())
+		r := newReplica(t, o.sources(t), timesOf(2*time.Second).section())
 		d.replicas, addresses = append(d.replicas, r), append(addresses, r.address)
 	}
 	url := p.start(t, addresses...)
@@ -116,7 +124,7 @@ func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, re
 			c.id = d.clients[0].position()
 		}
 		d.clients = append(d.clients, c)
-		if holds := d.held < mostHeld || deletes != streamtest.OwnRevision; !c.verifies || !holds {
+		if holds := d.held < mostHeld || !u.numbered; !c.verifies || !holds {
 			ask := url + "/v1/events?watch=services"
 			if c.verifies { // which is not needed where each delete is known
 				ask += "&digest=1&resume=digest"
@@ -179,29 +187,30 @@ func longValue(n int) string {
 	return fmt.Sprintf(`{"n":%d,"text":%q}`, n, text)
 }
 
-// origin is the upstream of a deployment, and what it has.
-type origin struct {
-	url    string
-	commit func(...streamtest.Write) // in one transaction or more
-
-	mu     sync.Mutex // held during a commit; guards the following field
-	values map[string]string
+// upstream is a kind of upstream of a deployment.
+type upstream struct {
+	name     string
+	numbered bool // each delete has a revision that all replicas know
+	// pause is how long a replica is ready before the next one is stopped, in full runs. Positions of NATS say how far a replica has
+	// compared the keys, which it does every five seconds: another one that has begun later does not resume them.
+	pause time.Duration
+	start func(*testing.T) origin
 }
 
-// newOrigin returns an upstream that is empty. Where each delete has a revision, it is a store, in which each write is a
-// transaction.
-func newOrigin(t *testing.T, deletes streamtest.DeleteRevisions) *origin {
-	o := &origin{values: map[string]string{}}
-	if deletes != streamtest.OwnRevision {
-		b := newBackendOf(t, deletes)
-		b.commit(streamtest.Write{Key: "a/b//c", Delete: true})
-		o.url, o.commit = b.url, b.commit
-		return o
-	}
+// upstreams are of each kind.
+var upstreams = []upstream{
+	{name: "store", numbered: true, start: storeOrigin},
+	{name: "without revisions of deletes", start: unnumberedOrigin},
+	{name: "nats", pause: 6 * time.Second, start: natsOrigin},
+	{name: "files", start: filesOrigin},
+}
+
+// storeOrigin is a store behind a gateway. Each write is a transaction.
+func storeOrigin(t *testing.T) origin {
 	s := store.New(store.Config{})
 	t.Cleanup(s.Close) // after what serves it
 	to := s.Writer("services")
-	o.url, o.commit = serve(t, s.Source("services")), func(writes ...streamtest.Write) {
+	return origin{sources: shared(following(serve(t, s.Source("services")))), commit: func(writes ...streamtest.Write) {
 		for _, w := range writes {
 			var err error
 			if w.Delete {
@@ -213,12 +222,110 @@ func newOrigin(t *testing.T, deletes streamtest.DeleteRevisions) *origin {
 				t.Errorf("the upstream refused a write: %v", err)
 			}
 		}
+	}}
+}
+
+// unnumberedOrigin is behind a gateway too, and gives deletes no revision.
+func unnumberedOrigin(t *testing.T) origin {
+	b := newBackendOf(t, streamtest.NoRevision)
+	b.commit(streamtest.Write{Key: "a/b//c", Delete: true})
+	return origin{sources: shared(following(b.url)), commit: b.commit}
+}
+
+// natsOrigin is a bucket of NATS.
+func natsOrigin(t *testing.T) origin {
+	server := realserver.Start(t, realserver.Build(t, "nats"), "-listen", realserver.FreeAddress(t), "-data", t.TempDir())
+	conn, err := nats.Connect("nats://" + server.Addr())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return o
+	closed := make(chan struct{})
+	conn.SetClosedHandler(func(*nats.Conn) { close(closed) })
+	t.Cleanup(func() { conn.Close(); <-closed })
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "services"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return origin{
+		sources: shared(fmt.Sprintf("sources: { core: { type: nats, url: \"nats://%s\" } }\nwatches: { services: { source: core, bucket: services, required: true } }\n", server.Addr())),
+		commit: func(writes ...streamtest.Write) {
+			for _, w := range writes {
+				var err error
+				if w.Delete {
+					err = bucket.Delete(context.Background(), w.Key)
+				} else {
+					_, err = bucket.Put(context.Background(), w.Key, []byte(w.Value))
+				}
+				if err != nil {
+					t.Errorf("NATS refused a write: %v", err)
+				}
+			}
+		},
+	}
+}
+
+// filesOrigin is a directory that all replicas read. Each has a folder for its journal.
+func filesOrigin(t *testing.T) origin {
+	dir := t.TempDir()
+	return origin{
+		sources: func(t *testing.T) string {
+			return fmt.Sprintf("state: { dir: %q }\nsources: { core: { type: files, dir: %q } }\nwatches: { services: { source: core, required: true } }\n", stateDir(t), dir)
+		},
+		commit: func(writes ...streamtest.Write) {
+			for _, w := range writes {
+				path := filepath.Join(dir, filepath.FromSlash(w.Key)+".json")
+				err := os.MkdirAll(filepath.Dir(path), 0o755)
+				switch {
+				case err != nil:
+				case w.Delete:
+					err = os.Remove(path)
+				default:
+					if err = os.WriteFile(path+".new", []byte(w.Value), 0o600); err == nil {
+						err = os.Rename(path+".new", path)
+					}
+				}
+				if err != nil {
+					t.Errorf("cannot write a file: %v", err)
+				}
+			}
+		},
+	}
+}
+
+// stateDir returns a folder that only this user may read.
+func stateDir(t *testing.T) string {
+	dir := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// origin is the upstream of a deployment.
+type origin struct {
+	sources func(*testing.T) string          // the configuration of a replica that follows it
+	commit  func(writes ...streamtest.Write) // in one transaction or more
+}
+
+// shared are sections that are the same for all replicas.
+func shared(sections string) func(*testing.T) string {
+	return func(*testing.T) string { return sections }
+}
+
+// truth is what an upstream has.
+type truth struct {
+	origin
+
+	mu     sync.Mutex // held during a commit; guards the following field
+	values map[string]string
 }
 
 // make makes writes.
-func (o *origin) make(writes ...streamtest.Write) {
+func (o *truth) make(writes ...streamtest.Write) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, w := range writes {
@@ -230,7 +337,7 @@ func (o *origin) make(writes ...streamtest.Write) {
 }
 
 // has reports whether the upstream has a resource.
-func (o *origin) has(key string) bool {
+func (o *truth) has(key string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, exists := o.values[key]
@@ -238,14 +345,14 @@ func (o *origin) has(key string) bool {
 }
 
 // state returns what the upstream has.
-func (o *origin) state() map[string]string {
+func (o *truth) state() map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.values)
 }
 
 // changeAny makes some changes a second, a third of them deletes of what is there, until the returned function is called.
-func (o *origin) changeAny(resources, each int, changed *atomic.Int64) (stop func()) {
+func (o *truth) changeAny(resources, each int, changed *atomic.Int64) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	const most = 10 // times a second
 	go func() {
@@ -407,7 +514,7 @@ func (c *counting) follow(ctx context.Context, url string) error {
 			request.Header.Set("Last-Event-ID", id)
 		}
 		if response, err := c.RoundTrip(request); err == nil {
-			if status := response.StatusCode; status != http.StatusOK && status != http.StatusBadGateway && status != http.StatusServiceUnavailable {
+			if !slices.Contains([]int{http.StatusOK, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, response.StatusCode) {
 				response.Body.Close()
 				return fmt.Errorf("%s", response.Status)
 			}

@@ -178,7 +178,7 @@ type stage struct {
 func newStage(t *testing.T, p proxy, clients int, times times) *stage {
 	t.Helper()
 	b := newBackend(t)
-	s := &stage{t: t, times: times, backend: b, replicas: []*replica{newReplica(t, b.url, times.section()), newReplica(t, b.url, times.section())}}
+	s := &stage{t: t, times: times, backend: b, replicas: []*replica{newReplica(t, following(b.url), times.section()), newReplica(t, following(b.url), times.section())}}
 	s.crowd = newCrowd(t, b, p.start(t, s.replicas[0].address, s.replicas[1].address), clients)
 	s.crowd.awaitAll("connected")
 	s.stopWriting = b.writeMuch()

@@ -122,7 +122,7 @@ func follows(t *testing.T, binary, address string) {
 	t.Helper()
 	served := filepath.Join(t.TempDir(), "watchtide")
 	goTool(t, "build", "-buildvcs=false", "-o", served, "./cmd/gateway")
-	realserver.Command{Path: served, Address: address, Args: []string{"serve", "--http", address, "--operations", "off"}}.Start(t)
+	realserver.Command{Path: served, Address: address, Env: []string{"XDG_STATE_HOME=" + t.TempDir()}, Args: []string{"serve", "--http", address, "--operations", "off"}}.Start(t)
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	c := exec.CommandContext(ctx, binary)

@@ -70,6 +70,44 @@ func testStretchesOverTCP(t *testing.T, budget int64, least uint64) {
 	})
 }
 
+// TestViewsShareNoStretches: clients of two views of a watch that come at once are sent what the view of each has, and those
+// of all of the watch all of it, although the views have as many resources, of the same sizes.
+func TestViewsShareNoStretches(t *testing.T) {
+	onShards(t)
+	const resources = 20_000
+	r := newRealGateway(t, Config{StreamSettings: StreamSettings{MaxAge: -1}}, nil)
+	defer http.DefaultClient.CloseIdleConnections()
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, manyResources(resources)), s.Commit(resources))
+	}
+	for r.watch.Snapshot().Revision() != resources {
+		<-r.watch.Changed()
+	}
+	url := "http://" + r.address + "/v1/events?watch=a&until=end_of_snapshot&prefix=default/web-0"
+	views := []string{"0", "1", ""}
+	want := map[string][]byte{}
+	for _, of := range views {
+		want[of] = snapshotIn(t, rawBody(t, url+of, "identity"))
+		if n, all := bytes.Count(want[of], []byte(`"key":"default/web-0`+of)), bytes.Count(want[of], []byte("event: upsert")); n != all || n < resources/2 {
+			t.Fatalf("the view of %q has %d resources, %d of them its own", of, all, n)
+		}
+	}
+	made, sent, _ := r.gateway.shards.Stretches()
+	var clients sync.WaitGroup
+	for i := range 30 {
+		clients.Go(func() {
+			of := views[i%len(views)]
+			if got := snapshotIn(t, rawBody(t, url+of, "identity")); !bytes.Equal(got, want[of]) {
+				t.Errorf("a client of the view of %q is sent %d bytes that differ from the %d of one alone", of, len(got), len(want[of]))
+			}
+		})
+	}
+	clients.Wait()
+	if more, again, _ := r.gateway.shards.Stretches(); more == made || again == sent {
+		t.Errorf("%d stretches were made for the views, and sent %d times", more-made, again-sent)
+	}
+}
+
 // snapshotIn returns what follows the reset in a stream, up to the end of the snapshot. A status follows that, if the
 // stream has waited.
 func snapshotIn(t *testing.T, body []byte) []byte {

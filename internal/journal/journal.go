@@ -31,8 +31,12 @@ type Config struct {
 	maxBytes int64 // of the file, in tests; 0: any
 }
 
-// FileName is the name of the file in the folder.
-const FileName = "journal.db"
+const (
+	// FileName is the name of the file in the folder.
+	FileName = "journal.db"
+	// AsideName is the name of one that cannot be trusted. It is removed after a day.
+	AsideName = FileName + ".aside"
+)
 
 // fileFormat is the format of the file:
 //
@@ -50,9 +54,9 @@ const (
 	idleEvery = 5 * time.Second
 	// endWithin bounds the last write of a watch.
 	endWithin = 10 * time.Second
-	// compactedFrom is the age from which on the file is rewritten, so that nothing that was deleted or replaced
-	// is on the disk for longer than a day. That age is looked at a while after the start, and then each time
-	// compactionCheck has passed.
+	// compactedFrom is the age from which on the file is rewritten, and one that was set aside is removed, so that
+	// nothing that was deleted or replaced is on the disk for longer than a day. That age is looked at a while after
+	// the start, and then each time compactionCheck has passed.
 	compactedFrom   = 23 * time.Hour
 	compactionStart = time.Minute
 	compactionCheck = 30 * time.Minute
@@ -88,6 +92,7 @@ func Open(c Config) (*Journal, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.removeAside(time.Now())
 	file, err := openFile(c)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
@@ -127,12 +132,34 @@ func openFile(c Config) (*disk.File, error) {
 	default:
 		return nil, err
 	}
-	aside := path + ".aside"
+	aside := filepath.Join(c.Dir, AsideName)
 	if err := os.Rename(path, aside); err != nil {
 		return nil, err
 	}
-	c.Logger.Warn("the journal cannot be trusted: it is set aside, and watches begin without it", "path", aside, "because", why)
+	now := time.Now()
+	_ = os.Chtimes(aside, now, now) // else its age is that of its last write
+	c.Logger.Warn("the journal cannot be trusted: it is set aside for a day, and watches begin without it", "path", aside, "because", why)
 	return open()
+}
+
+// removeAside removes a file that was set aside a day ago.
+func (c *Config) removeAside(now time.Time) {
+	aside := filepath.Join(c.Dir, AsideName)
+	info, err := os.Lstat(aside)
+	if err != nil || !old(info.ModTime(), now) {
+		return
+	}
+	if err := os.Remove(aside); err != nil {
+		c.Logger.Warn("a journal that was set aside is not removed: its values are still on the disk", "path", aside, "error", err.Error())
+		return
+	}
+	c.Logger.Info("a journal that was set aside a day ago is removed", "path", aside)
+}
+
+// old reports whether a file that was made at a time has what is to leave the disk. The clock may have been set back.
+func old(made, now time.Time) bool {
+	age := now.Sub(made)
+	return age < 0 || age >= compactedFrom
 }
 
 // Close writes nothing more, and closes the file. Watches must have ended.
@@ -237,6 +264,7 @@ func (j *Journal) run() {
 				timer.Reset(wait)
 			}
 		case <-compaction.C:
+			j.config.removeAside(time.Now())
 			j.compact(time.Now())
 			compaction.Reset(compactionCheck)
 		}
@@ -245,8 +273,7 @@ func (j *Journal) run() {
 
 // compact rewrites the file if it is old. Commits go on meanwhile, and are written afterwards.
 func (j *Journal) compact(now time.Time) {
-	age := now.Sub(j.file.Made())
-	if age >= 0 && age < compactedFrom || j.waiting.Load() > 0 || j.failed.Load() {
+	if !old(j.file.Made(), now) || j.waiting.Load() > 0 || j.failed.Load() {
 		return
 	}
 	j.mu.Lock()

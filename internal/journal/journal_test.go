@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/disk"
@@ -291,10 +292,70 @@ func TestFromTheFuture(t *testing.T) {
 	dir := tempDir(t)
 	future(t, dir)
 	r := start(t, dir, "s")
-	if _, err := os.Stat(filepath.Join(dir, FileName+".aside")); err != nil || !strings.Contains(r.logged.String(), "format 99") {
+	if _, err := os.Stat(filepath.Join(dir, AsideName)); err != nil || !strings.Contains(r.logged.String(), "format 99") {
 		t.Errorf("%v: %s", err, r.logged)
 	}
 	r.end()
+}
+
+// TestSetAsideForADay: a file that was set aside has values that were deleted since, so it is removed after a day,
+// at a start and by a process that runs, and not before.
+func TestSetAsideForADay(t *testing.T) {
+	aside := func(t *testing.T) (dir, path string) {
+		dir = tempDir(t)
+		future(t, dir)
+		long := time.Now().Add(-48 * time.Hour)
+		if err := os.Chtimes(filepath.Join(dir, FileName), long, long); err != nil {
+			t.Fatal(err)
+		}
+		start(t, dir, "s").end()
+		return dir, filepath.Join(dir, AsideName)
+	}
+	exists := func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	const said = "set aside a day ago is removed"
+	t.Run("at a start", func(t *testing.T) {
+		dir, path := aside(t)
+		r := start(t, dir, "s")
+		r.end()
+		if !exists(path) {
+			t.Fatalf("it was removed at once: %s", r.logged)
+		}
+		before := time.Now().Add(-compactedFrom)
+		if err := os.Chtimes(path, before, before); err != nil {
+			t.Fatal(err)
+		}
+		r = start(t, dir, "s")
+		r.end()
+		if exists(path) || !strings.Contains(r.logged.String(), said) {
+			t.Errorf("there %t: %s", exists(path), r.logged)
+		}
+	})
+	t.Run("while it runs", func(t *testing.T) {
+		dir := tempDir(t)
+		future(t, dir)
+		synctest.Test(t, func(t *testing.T) {
+			now := time.Now() // the file system has another clock
+			r := start(t, dir, "s")
+			path := filepath.Join(dir, AsideName)
+			if err := os.Chtimes(path, now, now); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(compactedFrom - compactionCheck)
+			synctest.Wait()
+			if !exists(path) {
+				t.Fatalf("it was removed too early: %s", r.logged)
+			}
+			time.Sleep(24*time.Hour - (compactedFrom - compactionCheck))
+			synctest.Wait()
+			if exists(path) || !strings.Contains(r.logged.String(), said) {
+				t.Errorf("there %t: %s", exists(path), r.logged)
+			}
+			r.end()
+		})
+	})
 }
 
 // future makes a file of a newer format.

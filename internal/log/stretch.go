@@ -149,8 +149,9 @@ func (r *Recording) Stretch() (Stretch, bool) {
 	return t, true
 }
 
-// Bytes is how many bytes of events the stretch has.
-func (t *Stretch) Bytes() int { return t.bytes }
+// Small reports whether the stretch has so few bytes of events that reading them costs a reader no more than
+// what is kept for all readers.
+func (t *Stretch) Small() bool { return t.bytes < storage.FlushSize/4 }
 
 // Take moves the reader, which is at the spot where the stretch begins, to its end. b has the counts of
 // what it was sent, and no events. The reader pins the version that it is in, and must keep its minimum

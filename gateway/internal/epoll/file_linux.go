@@ -14,8 +14,8 @@ var errHugeFiles = errors.New("memory files have huge pages here")
 // hugeByDefault reports whether memory files have huge pages here. The setting is read once.
 var hugeByDefault = sync.OnceValue(func() bool { return hugeFiles(hugeFilesSetting) })
 
-// NewFile returns a file of some bytes, which the caller holds. Once nobody holds it any more, it is
-// closed, and closed is called.
+// NewFile returns a file of some bytes, which the caller holds. closed, which may be nil, is called once the file is
+// closed.
 func NewFile(bytes [][]byte, closed func()) (*File, error) {
 	if hugeByDefault() {
 		return nil, errHugeFiles
@@ -56,15 +56,27 @@ func (f *File) append(bytes [][]byte) error {
 }
 
 // ReadAt reads its bytes.
-func (f *File) ReadAt(p []byte, at int64) (int, error) { return unix.Pread(f.fd, p, at) }
+func (f *File) ReadAt(p []byte, at int64) (int, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.fd < 0 {
+		return 0, ErrTaken
+	}
+	return unix.Pread(f.fd, p, at)
+}
 
-// close frees the file. What connections are still sending belongs to them.
+// close frees the file.
 func (f *File) close() { unix.Close(f.fd) }
 
 // Send sends a file from an offset on.
 func (p *epoll) Send(h Handle, f *File, from int) (int, error) {
 	if h&securedBit != 0 {
 		return p.sendSecured(h, f, from)
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.fd < 0 {
+		return 0, ErrTaken
 	}
 	n, err, _ := sendFile(int(h), f.fd, int64(from), f.size-from)
 	n, _, err = complete(n, 1, f.size-from, err)

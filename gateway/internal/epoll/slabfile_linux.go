@@ -1,10 +1,10 @@
 package epoll
 
 import (
-	"container/list"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -23,24 +23,34 @@ import (
 //
 // All methods may be called from any goroutine.
 type slabFile struct {
-	budget int64 // static after construction: the most bytes that are kept
+	budget int64     // static after construction: the most bytes that are kept
+	seen   seenSlabs // that are not in the file
 
 	mu     sync.RWMutex // guards the following fields; held for reading while the kernel reads the file
 	file   *os.File     // nil: not available, or not needed yet
 	failed bool         // the system has no such files
-	pages  map[uintptr]*list.Element
-	recent list.List // of *slabPage: the most recently used first
-	free   []int64   // places in the file without a page
-	end    int64     // of the places that were ever used
-	seen   map[uintptr]time.Time
+	pages  map[uintptr]*slabPage
+	free   []int64     // places in the file without a page
+	end    int64       // of the places that were ever used
+	oldest time.Time   // no page was used last before this
 	sweep  *time.Timer // nil: the file is empty
 }
 
 // slabPage is one slab, or the part of it that is sent at once.
 type slabPage struct {
+	// Static after construction.
 	bytes []byte
 	at    int64 // in the file
-	used  time.Time
+
+	used atomic.Int64 // when it was last sent, in nanoseconds
+}
+
+// seenSlabs remembers when slices were sent for the first time.
+//
+// All methods may be called from any goroutine.
+type seenSlabs struct {
+	mu sync.Mutex // guards the following field
+	at map[uintptr]time.Time
 }
 
 const (
@@ -56,7 +66,7 @@ const (
 )
 
 func newSlabFile() *slabFile {
-	return &slabFile{budget: slabFileBudget, pages: map[uintptr]*list.Element{}, seen: map[uintptr]time.Time{}}
+	return &slabFile{budget: slabFileBudget, pages: map[uintptr]*slabPage{}, seen: seenSlabs{at: map[uintptr]time.Time{}}}
 }
 
 // lastByte identifies a slice: the rest of a slice that was sent in part ends at the
@@ -65,17 +75,26 @@ func lastByte(p []byte) uintptr { return uintptr(unsafe.Pointer(&p[len(p)-1])) }
 
 // send sends p to a socket from the file. It returns false if p is not there.
 func (f *slabFile) send(socket int, p []byte) (n int, err error, there bool) {
-	if len(p) < SlabFileSmallest || len(p) > slabFilePage || !f.have(p, time.Now()) {
+	if len(p) < SlabFileSmallest || len(p) > slabFilePage {
 		return 0, nil, false
 	}
+	key, now := lastByte(p), time.Now()
+	if n, err, there = f.sendPage(socket, p, key, now); there || !f.seen.again(key, now) || !f.add(key, p, now) {
+		return n, err, there
+	}
+	return f.sendPage(socket, p, key, now)
+}
+
+// sendPage is send for what is in the file.
+func (f *slabFile) sendPage(socket int, p []byte, key uintptr, now time.Time) (n int, err error, there bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	e := f.pages[lastByte(p)]
-	if e == nil {
-		return 0, nil, false // it was evicted at once
+	page := f.pages[key]
+	if page == nil || len(p) > len(page.bytes) {
+		return 0, nil, false
 	}
-	at := e.Value.(*slabPage).at + int64(len(e.Value.(*slabPage).bytes)-len(p))
-	return sendFile(socket, int(f.file.Fd()), at, len(p))
+	page.used.Store(now.UnixNano())
+	return sendFile(socket, int(f.file.Fd()), page.at+int64(len(page.bytes)-len(p)), len(p))
 }
 
 // sendFile calls the kernel without notifying the scheduler: the call cannot block.
@@ -87,28 +106,34 @@ func sendFile(socket, file int, at int64, size int) (int, error, bool) {
 	return int(n), nil, true
 }
 
-// have reports whether p is in the file. It puts p there if it was sent before.
-func (f *slabFile) have(p []byte, now time.Time) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	key := lastByte(p)
-	if e := f.pages[key]; e != nil {
-		e.Value.(*slabPage).used = now
-		f.recent.MoveToFront(e)
-		return len(p) <= len(e.Value.(*slabPage).bytes)
+// again reports whether a slice was sent before, within a while. If not, it remembers that it is sent now.
+func (s *seenSlabs) again(key uintptr, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before, known := s.at[key]; known && now.Sub(before) <= slabFileKeeps {
+		return true
 	}
-	if before, known := f.seen[key]; !known || now.Sub(before) > slabFileKeeps {
-		if len(f.seen) >= slabFileSeen {
-			clear(f.seen)
-		}
-		f.seen[key] = now
-		return false
+	if len(s.at) >= slabFileSeen {
+		clear(s.at)
 	}
-	return f.copy(key, p, now)
+	s.at[key] = now
+	return false
 }
 
-// copy puts p into the file. It returns false if there is no room.
-func (f *slabFile) copy(key uintptr, p []byte, now time.Time) bool {
+// forget forgets a slice.
+func (s *seenSlabs) forget(key uintptr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.at, key)
+}
+
+// add puts p into the file. It returns false if there is no room.
+func (f *slabFile) add(key uintptr, p []byte, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if page := f.pages[key]; page != nil {
+		return len(p) <= len(page.bytes)
+	}
 	at, ok := f.place(now)
 	if !ok {
 		return false
@@ -117,9 +142,12 @@ func (f *slabFile) copy(key uintptr, p []byte, now time.Time) bool {
 		f.free = append(f.free, at)
 		return false
 	}
-	delete(f.seen, key)
-	f.pages[key] = f.recent.PushFront(&slabPage{bytes: p, at: at, used: now})
+	f.seen.forget(key)
+	page := &slabPage{bytes: p, at: at}
+	page.used.Store(now.UnixNano())
+	f.pages[key] = page
 	if f.sweep == nil {
+		f.oldest = now
 		f.sweep = time.AfterFunc(slabFileKeeps, f.sweepUnused)
 	}
 	return true
@@ -131,8 +159,8 @@ func (f *slabFile) place(now time.Time) (int64, bool) {
 	if !f.open() {
 		return 0, false
 	}
-	if len(f.free) == 0 && f.end >= f.budget {
-		f.forget(now.Add(-slabFileKeeps))
+	if len(f.free) == 0 && f.end >= f.budget && now.Sub(f.oldest) > slabFileKeeps {
+		f.forget(now)
 	}
 	if n := len(f.free); n > 0 {
 		at := f.free[n-1]
@@ -175,11 +203,18 @@ func hugeFiles(setting string) bool {
 	return chosen != "never" && chosen != "advise" && chosen != "deny"
 }
 
-// forget evicts the pages that were not used since then.
-func (f *slabFile) forget(since time.Time) {
-	for e := f.recent.Back(); e != nil && e.Value.(*slabPage).used.Before(since); e = f.recent.Back() {
-		one := f.recent.Remove(e).(*slabPage)
-		delete(f.pages, lastByte(one.bytes))
+// forget evicts the pages that were not used for a while.
+func (f *slabFile) forget(now time.Time) {
+	f.oldest = now
+	for key, one := range f.pages {
+		used := time.Unix(0, one.used.Load())
+		if now.Sub(used) <= slabFileKeeps {
+			if used.Before(f.oldest) {
+				f.oldest = used
+			}
+			continue
+		}
+		delete(f.pages, key)
 		// Connections may still be sending the memory, which then belongs to them: a
 		// hole in the file gets new memory once it is written to.
 		if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, one.at, slabFilePage); err == nil {
@@ -192,8 +227,8 @@ func (f *slabFile) forget(since time.Time) {
 func (f *slabFile) sweepUnused() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forget(time.Now().Add(-slabFileKeeps))
-	if f.recent.Len() == 0 {
+	f.forget(time.Now())
+	if len(f.pages) == 0 {
 		f.sweep = nil
 		return
 	}

@@ -88,7 +88,7 @@ func TestSlabFileReuse(t *testing.T) {
 		t.Fatal("a slab in use was evicted")
 	}
 	f.mu.Lock()
-	f.forget(time.Now())
+	f.forget(time.Now().Add(time.Hour))
 	f.mu.Unlock()
 	if _, err, there := f.send(w.in, young); !there || err != nil {
 		t.Fatalf("the page is not reused: %v", err)
@@ -109,8 +109,8 @@ func TestSlabFileFreesMemory(t *testing.T) {
 		t.Fatal("nothing is in the file")
 	}
 	f.mu.Lock()
-	for e := f.recent.Front(); e != nil; e = e.Next() {
-		e.Value.(*slabPage).used = time.Now().Add(-time.Hour)
+	for _, page := range f.pages {
+		page.used.Store(time.Now().Add(-time.Hour).UnixNano())
 	}
 	f.mu.Unlock()
 	f.sweepUnused()

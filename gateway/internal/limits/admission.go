@@ -50,6 +50,9 @@ type Ref struct {
 // SameClient reports whether two streams are of one client. It may be wrong once one of them has been counted out.
 func (r Ref) SameClient(other Ref) bool { return r.client == other.client }
 
+// Client is the number of the client of a stream. A client without streams has none, and another one may get it then.
+func (r Ref) Client() int32 { return r.client }
+
 // Controller decides whether another stream may be opened, counts the open streams,
 // and ends them when the gateway drains. All transports share one.
 //

@@ -274,7 +274,7 @@ func (m *Metrics) Compressed(raw, zipped int) {
 }
 
 // WatchStretches exports how many stretches the shards have made, how often they sent one, and how many bytes
-// their files have, read at each scrape.
+// their files take, read at each scrape.
 func (m *Metrics) WatchStretches(read func() (made, sent uint64, bytes int64)) {
 	m.Registry.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -284,7 +284,7 @@ func (m *Metrics) WatchStretches(read func() (made, sent uint64, bytes int64)) {
 			Name: Namespace + "stretches_sent_total", Help: "Stretches that were sent to a stream from a memory file.",
 		}, func() float64 { _, sent, _ := read(); return float64(sent) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: Namespace + "stretches_bytes", Help: "Memory used by the files of stretches.",
+			Name: Namespace + "stretches_bytes", Help: "Memory taken by the files of stretches that are open: whole pages, with an overhead for each file.",
 		}, func() float64 { _, _, bytes := read(); return float64(bytes) }))
 }
 

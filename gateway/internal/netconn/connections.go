@@ -64,11 +64,16 @@ func (c *Connections) SetLimit(configured int) {
 }
 
 // maxConnections returns how many connections that number of descriptors allows. Some
-// descriptors are kept for upstreams, files and the pumps, and some for the
+// descriptors are kept for upstreams, files and the pumps, some for memory files, and some for the
 // connections beyond the limit.
 func maxConnections(descriptors int) int {
-	return max(descriptors-min(descriptors/8, 1024)-2*ReservedConnections, descriptors/2, 1)
+	return max(descriptors-min(descriptors/8, 1024)-memoryFiles(descriptors)-2*ReservedConnections, descriptors/2, 1)
 }
+
+// MemoryFiles returns how many memory files that connections share may be open at the same time.
+func MemoryFiles() int { return memoryFiles(descriptorLimit()) }
+
+func memoryFiles(descriptors int) int { return min(descriptors/16, 512) }
 
 // enter admits a connection. If it returns false the connection must be closed. A
 // connection that may only request the health of the gateway is marked.

@@ -9,7 +9,7 @@ import (
 // TestMaxConnections checks that the limit leaves room below any limit on
 // descriptors.
 func TestMaxConnections(t *testing.T) {
-	for descriptors, want := range map[int]int{256: 160, 1024: 832, 2000: 1686, 20_000: 18_912, 1 << 20: 1<<20 - 1088} {
+	for descriptors, want := range map[int]int{256: 144, 1024: 768, 2000: 1561, 20_000: 18_400, 1 << 20: 1<<20 - 1600} {
 		if got := maxConnections(descriptors); got != want {
 			t.Errorf("%d of %d descriptors, want %d", got, descriptors, want)
 		}

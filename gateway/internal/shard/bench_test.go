@@ -22,7 +22,7 @@ func BenchmarkPass(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := newShard(nil, newMultiplexed(sockets), newStretches(stretchesBudget))
+	s := newShard(nil, newMultiplexed(sockets), newStretches(stretchesBudget, 512))
 	s.p = p
 	g := &group{room: s.room}
 	for range members {

@@ -196,7 +196,7 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		w, _ := r.Registry.Watch("a")
 		sockets := newCountingSockets()
 		c := gatewaytest.Open(t, r.Watches, r.deps, gatewaytest.ClientNumber(1), session.Request{Format: frame.SSE, Watches: []session.Choice{{Name: "a"}}})
-		late := &Pump{sockets: newMultiplexed(sockets), all: []*shard{newShard(r.deps, newMultiplexed(sockets), newStretches(stretchesBudget))}}
+		late := &Pump{sockets: newMultiplexed(sockets), all: []*shard{newShard(r.deps, newMultiplexed(sockets), newStretches(stretchesBudget, 512))}}
 		late.all[0].abort()
 		if err := late.arrive(1, nil, c); err != errAborted {
 			t.Errorf("arrive: %v", err)

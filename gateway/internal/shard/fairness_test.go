@@ -62,7 +62,7 @@ func newTurns(t *testing.T, watches ...string) *turns {
 	d := gatewaytest.NewDeps(r)
 	d.MaxAge, d.Heartbeat = -1, time.Hour
 	p := &turnPoller{countingPoller: countingPoller{countingSockets: newCountingSockets(), waker: make(chan struct{}, 1)}}
-	s := newShard(d, newMultiplexed(p.countingSockets), newStretches(stretchesBudget))
+	s := newShard(d, newMultiplexed(p.countingSockets), newStretches(stretchesBudget, 512))
 	s.poll, s.p, s.wheel = p, p, newWheel(time.Now())
 	t.Cleanup(s.closeAll)
 	return &turns{shard: s, t: t, p: p, rig: r}

@@ -30,7 +30,7 @@ type Pump struct {
 // arrivals has ended.
 func New(d *session.Deps, s epoll.Sockets, n int, afterRush func()) *Pump {
 	all := newMultiplexed(s)
-	out := &Pump{sockets: all, rush: rush{over: afterRush}, stretches: newStretches(stretchesBudget)}
+	out := &Pump{sockets: all, rush: rush{over: afterRush}, stretches: newStretches(stretchesBudget, netconn.MemoryFiles())}
 	for range n {
 		out.all = append(out.all, newShard(d, all, out.stretches))
 	}
@@ -138,13 +138,13 @@ func (p *Pump) Carriers() []introspection.Carrier {
 	return out
 }
 
-// Stretches returns how many stretches were made and how often one was sent, and how many bytes the files
-// of those have that there are.
+// Stretches returns how many stretches were made and how often one was sent, and how much memory the files
+// take that are open.
 func (p *Pump) Stretches() (made, sent uint64, bytes int64) {
 	if p == nil {
 		return 0, 0, 0
 	}
-	return p.stretches.files.Load(), p.stretches.sent.Load(), p.stretches.bytes.Load()
+	return p.stretches.made.Load(), p.stretches.sent.Load(), p.stretches.room.now().bytes
 }
 
 // Ring makes all shards look for news.

@@ -2,9 +2,11 @@ package shard
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -73,7 +75,7 @@ func made(s *stretches, key stretchKey, size int) {
 
 // TestSecondStreamMakesStretch: one stream alone does not, and while one makes it, others do not.
 func TestSecondStreamMakesStretch(t *testing.T) {
-	s, key, now := newStretches(1<<20), keyOf(t, newSpot(t)), time.Now()
+	s, key, now := newStretches(1<<20, 64), keyOf(t, newSpot(t)), time.Now()
 	defer s.forgetUnused(time.Now().Add(time.Hour))
 	for i, want := range []bool{false, true, false, false} {
 		if found, makes := s.find(key, limits.Ref{}, now); found != nil || makes != want {
@@ -106,8 +108,8 @@ func TestSecondStreamMakesStretch(t *testing.T) {
 
 // TestStretchesStayWithinTheirBudget, whoever holds the files of those that were dropped.
 func TestStretchesStayWithinTheirBudget(t *testing.T) {
-	const size = 1 << 10
-	s, reader := newStretches(4*size), newSpot(t)
+	const size = filePage
+	s, reader := newStretches(4*(size+fileOverhead), 512), newSpot(t)
 	var held []*stretch
 	for range 6 {
 		key := next(t, reader)
@@ -115,8 +117,8 @@ func TestStretchesStayWithinTheirBudget(t *testing.T) {
 		if found, _ := s.find(key, limits.Ref{}, time.Now()); found != nil {
 			held = append(held, found)
 		}
-		if n := s.bytes.Load(); n > s.budget {
-			t.Fatalf("files have %d bytes, and may have %d", n, s.budget)
+		if got := s.room.now(); got.bytes > s.room.most.bytes {
+			t.Fatalf("files have %d bytes, and may have %d", got.bytes, s.room.most.bytes)
 		}
 	}
 	if len(held) != 4 {
@@ -135,8 +137,8 @@ func TestStretchesStayWithinTheirBudget(t *testing.T) {
 		found.file.Release()
 	}
 	s.forgetUnused(time.Now().Add(time.Hour))
-	if n := s.bytes.Load(); n != 0 {
-		t.Errorf("%d bytes are left of files that nobody uses", n)
+	if left := s.room.now(); left != (fileUse{}) {
+		t.Errorf("%+v is left of files that nobody uses", left)
 	}
 }
 
@@ -148,9 +150,8 @@ func refs() (one, other limits.Ref) {
 	return one, other
 }
 
-// TestInventedPositions: one client makes no stretches by positions that one stream of it has, and what is remembered of
-// them is bounded. Those that two streams of it make displace none of the stretches that several clients use, and these displace them.
-func TestInventedPositions(t *testing.T) {
+// newInvented returns what makes keys of stretches from positions.
+func newInvented(t *testing.T) func(i int) stretchKey {
 	w := log.NewWriter(log.Config{Watch: "a"})
 	one := stream.Resource{Key: "one", Revision: 1, Value: []byte("1")}
 	if _, err := w.Replace("e", []stream.Resource{one}, 1); err != nil {
@@ -161,14 +162,20 @@ func TestInventedPositions(t *testing.T) {
 	if _, err := w.Commit([]log.Change{{Resource: one}}, 20_000); err != nil {
 		t.Fatal(err)
 	}
-	invented := func(i int) stretchKey {
+	return func(i int) stretchKey {
 		at := uint64(5000 + i)
 		r := w.Subscribe(log.SubscribeOptions{Resume: &stream.Position{Watch: "a", Epoch: "e", Upserts: at, AsOf: at}})
 		defer r.Close()
 		return keyOf(t, r)
 	}
-	const size, room = 1 << 10, 4
-	s := newStretches(room * size)
+}
+
+// TestInventedPositions: one client makes no stretches by positions that one stream of it has, and what is remembered of
+// them is bounded. Those that two streams of it make displace none of the stretches that several clients use, and these displace them.
+func TestInventedPositions(t *testing.T) {
+	invented := newInvented(t)
+	const size, room = filePage, 4
+	s := newStretches(room*(size+fileOverhead), 512)
 	defer s.forgetUnused(time.Now().Add(time.Hour))
 	for i := range 10_000 {
 		if _, makes := s.find(invented(i), limits.Ref{}, time.Now()); makes {
@@ -177,10 +184,11 @@ func TestInventedPositions(t *testing.T) {
 		s.mu.Lock() // a sweep may run
 		asked := len(s.asked)
 		s.mu.Unlock()
-		if asked > stretchAsks {
-			t.Fatalf("%d spots are remembered, want %d at most", asked, stretchAsks)
+		if asked > stretchAsksOfClient {
+			t.Fatalf("%d spots of one client are remembered, want %d at most", asked, stretchAsksOfClient)
 		}
 	}
+	s.forgetUnused(time.Now().Add(time.Hour))
 	attacker, other := refs()
 	ask := func(key stretchKey, by ...limits.Ref) bool {
 		now, makes := time.Now(), false
@@ -241,6 +249,141 @@ func TestInventedPositions(t *testing.T) {
 	}
 }
 
+// keptOf has a stretch made that two clients, or one, ask for, and returns it with its file held; nil if it is not kept.
+func keptOf(s *stretches, key stretchKey, shared bool, size int) *stretch {
+	one, other := refs()
+	if !shared {
+		other = one
+	}
+	s.find(key, one, time.Now())
+	if _, makes := s.find(key, other, time.Now()); !makes {
+		return nil
+	}
+	t := &stretch{key: key, of: other}
+	if !s.put(t, [][]byte{make([]byte, size)}, time.Now()) {
+		return nil
+	}
+	return t
+}
+
+// TestFilesAreLimited in number, those of one client to half, and count with all that they take.
+func TestFilesAreLimited(t *testing.T) {
+	s, invented := newStretches(1<<30, 40), newInvented(t)
+	defer s.forgetUnused(time.Now().Add(time.Hour))
+	for _, test := range []struct {
+		shared bool
+		want   int
+	}{{false, 15}, {true, 30}} {
+		for i := range 35 {
+			one := keptOf(s, invented(100*test.want+i), test.shared, 1)
+			if one == nil {
+				t.Fatal("a stretch is not kept although no stream holds the others")
+			}
+			one.file.Release()
+		}
+		if got, want := s.room.now(), (fileUse{test.want, int64(test.want) * (filePage + fileOverhead)}); got != want {
+			t.Errorf("of several clients: %v: the files are %+v, want %+v", test.shared, got, want)
+		}
+	}
+}
+
+// TestLateStreamsLeaveRoom: what streams hold for long after others have asked for it takes a room of its own. If that is full,
+// what only one client has asked for is taken away first, then the oldest.
+func TestLateStreamsLeaveRoom(t *testing.T) {
+	const size, room = filePage, 4
+	s, reader, now := newStretches(room*(size+fileOverhead), 512), newSpot(t), time.Now()
+	var held []*stretch
+	hold := func(shared bool) bool {
+		one := keptOf(s, next(t, reader), shared, size)
+		if one != nil {
+			held = append(held, one)
+		}
+		return one != nil
+	}
+	for i := range room {
+		if !hold(i != 1) {
+			t.Fatal("there is no room from the beginning")
+		}
+	}
+	if hold(true) {
+		t.Fatal("there is room although streams hold all of it")
+	}
+	s.forgetUnused(now.Add(stretchLate - time.Second))
+	if hold(true) {
+		t.Fatal("there is room although streams hold all of it, and are not late")
+	}
+	s.forgetUnused(now.Add(stretchLate + time.Second))
+	if !hold(true) {
+		t.Error("there is no room although all streams are late")
+	}
+	got := ""
+	for _, one := range held {
+		if _, err := one.file.ReadAt(make([]byte, 1), 0); err == nil {
+			got += "+"
+		} else if errors.Is(err, epoll.ErrTaken) {
+			got += "-"
+		} else {
+			t.Error(err)
+		}
+		one.file.Release()
+	}
+	if got != "--+++" { // there is room for two late ones
+		t.Errorf("the files that are open are %s", got)
+	}
+	s.forgetUnused(now.Add(time.Hour))
+	if left := s.room.now(); left != (fileUse{}) || len(s.dropped) > 0 {
+		t.Errorf("%+v is left, and %d stretches", left, len(s.dropped))
+	}
+}
+
+// openFiles returns how many descriptors of the process are memory files of stretches.
+func openFiles(t *testing.T) (n int) {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		if name, err := os.Readlink("/proc/self/fd/" + one.Name()); err == nil && strings.Contains(name, "watchtide-stretch") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestInventedPositionsOpenFewFiles: none for the little that there is to be sent since each of them, and few for much.
+func TestInventedPositionsOpenFewFiles(t *testing.T) {
+	for _, test := range []struct {
+		name             string
+		value, positions int
+		least, most      int
+	}{{"small", 1, 2000, 0, 0}, {"large", 20 << 10, 500, 1, 192}} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, nil, "a")
+				r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
+				r.Commit("a", 20_000, gatewaytest.Resource("k", 20_000, `"`+strings.Repeat("v", test.value)+`"`))
+				synctest.Wait()
+				idle, err := r.client.Get("http://gateway/v1/events?watch=a") // so that not all is forgotten in between
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer idle.Body.Close()
+				for i := range test.positions {
+					for range 2 {
+						if got := r.resumed(fmt.Sprint("a@e1-", 2+i), "identity"); !strings.Contains(got, "event: upsert") {
+							t.Fatalf("a stream that resumes is sent %q", got)
+						}
+					}
+				}
+				if n := openFiles(t); n < test.least || n > test.most {
+					t.Errorf("%d files are open after %d positions, want %d to %d", n, test.positions, test.least, test.most)
+				}
+			})
+		})
+	}
+}
+
 // TestStretchesAreWhatTheLogHas: many streams that come at once are sent the same as the first one, in
 // each form, and leave nothing behind.
 func TestStretchesAreWhatTheLogHas(t *testing.T) {
@@ -291,14 +434,68 @@ func checkStretches(t *testing.T, encoding string) {
 	}
 }
 
+// TestResumesShareStretches: so do streams that come at once with the same id, and each is sent what one alone is.
+func TestResumesShareStretches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStretchRig(t)
+		for revision := uint64(2001); revision <= 4000; revision += 100 {
+			var some []stream.Resource
+			for i := range uint64(100) {
+				some = append(some, gatewaytest.Resource(fmt.Sprint("key-", revision+i-2001), revision+i, `"`+strings.Repeat("w", 900)+`"`))
+			}
+			r.Commit("a", revision+99, some...)
+		}
+		synctest.Wait()
+		const from, other = "a@e1-2100", "a@e1-3500"
+		want := map[string]string{from: r.resumed(from, "identity"), other: r.resumed(other, "identity")}
+		for id, least := range map[string]int{from: 1900, other: 500} {
+			if n := strings.Count(want[id], "event: upsert"); n != least {
+				t.Fatalf("a stream that resumes from %s is sent %d resources", id, n)
+			}
+		}
+		var clients sync.WaitGroup
+		for i := range 24 {
+			clients.Go(func() {
+				id := []string{from, other}[i%2]
+				encoding := []string{"identity", "gzip", "zstd"}[i/2%3]
+				if got := r.resumed(id, encoding); got != want[id] {
+					t.Errorf("a stream from %s, in %s, is sent %d bytes that differ from the %d of the first", id, encoding, len(got), len(want[id]))
+				}
+			})
+		}
+		clients.Wait()
+		if made, sent, _ := r.shards.Stretches(); made == 0 || sent == 0 {
+			t.Errorf("%d stretches were made, and sent %d times", made, sent)
+		}
+	})
+}
+
 // snapshot returns a snapshot of the watch, from its reset on.
 func (r *rig) snapshot(encoding string) string {
+	_, after, _ := strings.Cut(r.body("", encoding), "event: reset")
+	return after
+}
+
+// resumed returns what a stream that resumes from an id is sent, from the first resource on.
+func (r *rig) resumed(id, encoding string) string {
+	_, after, found := strings.Cut(r.body(id, encoding), "event: upsert")
+	if !found {
+		return ""
+	}
+	return "event: upsert" + after
+}
+
+// body returns what a stream is sent, up to its goodbye, which has a hint of its own.
+func (r *rig) body(id, encoding string) string {
 	q, err := http.NewRequest(http.MethodGet, "http://gateway/v1/events?watch=a&until=end_of_snapshot", nil)
 	if err != nil {
 		r.t.Error(err)
 		return ""
 	}
 	q.Header.Set("Accept-Encoding", encoding)
+	if id != "" {
+		q.Header.Set("Last-Event-ID", id)
+	}
 	res, err := r.client.Do(q)
 	if err != nil {
 		r.t.Error(err)
@@ -311,9 +508,8 @@ func (r *rig) snapshot(encoding string) string {
 	if err != nil {
 		r.t.Error(err)
 	}
-	_, after, _ := strings.Cut(string(text), "event: reset")
-	after, _, _ = strings.Cut(after, "event: goodbye") // with a hint of its own
-	return after
+	before, _, _ := strings.Cut(string(text), "event: goodbye")
+	return before
 }
 
 // TestOutboxWithFile: what a file has of an outbox follows the rest, and the outbox is empty once both are
@@ -378,6 +574,63 @@ func TestStalledStreamsGiveFilesBack(t *testing.T) {
 		}
 		for _, res := range stalled {
 			res.Body.Close()
+		}
+	})
+}
+
+// TestTricklesLeaveRoom: streams that take a little now and then keep what they are sent, and not the room for new
+// stretches. If there are too many of them, those that are sent files end as if they took nothing.
+func TestTricklesLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStretchRig(t)
+		var all []*http.Response
+		for range 12 {
+			res, err := r.client.Get("http://gateway/v1/events?watch=a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			all = append(all, res)
+			if _, err := io.CopyN(io.Discard, res.Body, 300<<10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trickle := func(d time.Duration) {
+			for range d / time.Second {
+				time.Sleep(time.Second)
+				for _, res := range all {
+					_, _ = io.CopyN(io.Discard, res.Body, 100) // it may have ended
+				}
+				synctest.Wait()
+			}
+		}
+		room := &r.shards.stretches.room
+		use := func() (all, late fileUse) {
+			room.mu.Lock()
+			defer room.mu.Unlock()
+			return room.all, room.late
+		}
+		trickle(5 * time.Second)
+		if all, late := use(); all.files == 0 || late.files > 0 {
+			t.Errorf("the files are %+v, and those of late streams %+v", all, late)
+		}
+		trickle(20 * time.Second)
+		if all, late := use(); all.files > 0 || late.files == 0 {
+			t.Errorf("then the files are %+v, and those of late streams %+v", all, late)
+		}
+		if n, _ := listOf(r.deps, r.shards, "a", 1); n != len(all) {
+			t.Errorf("%d streams are left of %d that trickle", n, len(all))
+		}
+		room.mu.Lock()
+		room.mostLate = fileUse{}
+		room.mu.Unlock()
+		trickle(4 * time.Second)
+		if all, late := use(); all.files+late.files > 0 {
+			t.Errorf("at last the files are %+v, and those of late streams %+v", all, late)
+		}
+		trickle(r.deps.WriteTimeout + time.Minute)
+		if n, _ := listOf(r.deps, r.shards, "a", 1); n != 1 {
+			t.Errorf("%d streams are left, want the one that has read the log", n)
 		}
 	})
 }

@@ -104,6 +104,9 @@ func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 		case errors.Is(err, epoll.ErrBlocked):
 			s.block(l)
 			return false
+		case errors.Is(err, epoll.ErrTaken):
+			s.drop(l, introspection.LeftUnread)
+			return false
 		case err != nil:
 			s.drop(l, introspection.LeftByItself)
 			return false

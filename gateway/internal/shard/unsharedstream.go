@@ -116,7 +116,7 @@ func (l *unsharedStream) speakStretch(now time.Time) bool {
 	from, said, holds, before := len(l.out.slices), l.out.said, l.out.holds, l.text.Restart()
 	l.read(r)
 	t := &stretch{key: key, of: of, said: l.out.said - said, sum: l.text.Resume(before)}
-	if t.Stretch, ok = r.Stretch(); ok && makes && l.shard.stretches.put(t, l.out.slices[from:], now) {
+	if t.Stretch, ok = r.Stretch(); ok && makes && !t.Small() && l.shard.stretches.put(t, l.out.slices[from:], now) {
 		l.out.cut(from, holds)
 		l.out.attach(t.file, 0)
 	}

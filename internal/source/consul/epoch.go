@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // epochs names the revision orders. Consul's resources have no name for theirs:
@@ -22,7 +24,8 @@ import (
 // Then it is derived from the previous name and from the content of the
 // collection at that time: replicas that see the same content agree on it. The
 // others have names of their own, and clients that move between them get a
-// reset.
+// reset. A process that begins with a journal finds the second part in the epoch
+// of the watch.
 //
 // Owned by Watch.
 type epochs struct {
@@ -53,21 +56,32 @@ func newEpochs(c *Config) epochs {
 
 // name returns the name of the order that continues.
 func (e *epochs) name() string {
+	if e.broken == "" {
+		return e.base()
+	}
+	return e.base() + "." + e.broken
+}
+
+// base returns the first part.
+func (e *epochs) base() string {
 	of := "cluster " + e.cluster
 	if e.cluster == "" {
 		of = "address " + e.address
 	}
-	return hash(slices.Concat(e.collection, []string{of, e.broken})...)
+	return hash(slices.Concat(e.collection, []string{of, ""})...)
 }
 
 // enter records which cluster answers; "": unknown. It reports whether it is
-// another cluster than before.
-func (e *epochs) enter(cluster string) (other bool) {
-	if cluster == "" || cluster == e.cluster {
-		return false
+// another cluster than before. at is the epoch that the watch has: its second
+// part counts if it is of this cluster and nothing was contradicted since.
+func (e *epochs) enter(cluster, at string) (other bool) {
+	if cluster != "" && cluster != e.cluster {
+		other = e.cluster != ""
+		e.cluster, e.broken = cluster, ""
 	}
-	other = e.cluster != ""
-	e.cluster, e.broken = cluster, ""
+	if base, broken, _ := strings.Cut(strings.TrimPrefix(at, stream.UnnumberedEpoch), "."); e.broken == "" && base == e.base() {
+		e.broken = broken
+	}
 	return other
 }
 
@@ -82,8 +96,13 @@ func (e *epochs) renew(objects map[string]object) {
 	if len(objects) == 0 {
 		parts = append(parts, rand.Text())
 	}
-	e.broken = hash(parts...)
+	e.broken = hash(parts...)[:brokenLength]
 }
+
+// brokenLength is the length of the second part: both, with the separator and the
+// prefix of an epoch whose deletes have no revisions, have the length of the longest
+// epoch of a position.
+const brokenLength = 10
 
 func hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))

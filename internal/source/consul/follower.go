@@ -18,6 +18,7 @@ type follower struct {
 	// Static after construction.
 	source *Source
 	conn   *connection
+	at     string // the epoch that the watch had
 	sink   stream.Sink
 
 	merge    *adapter.Merge
@@ -36,9 +37,9 @@ type follower struct {
 	ailment  string          // the reason that was reported to the sink
 }
 
-func newFollower(s *Source, c *connection, sink stream.Sink) *follower {
+func newFollower(s *Source, c *connection, at string, sink stream.Sink) *follower {
 	f := &follower{
-		source: s, conn: c, sink: sink,
+		source: s, conn: c, at: at, sink: sink,
 		merge: adapter.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
 		relist: time.NewTimer(s.config.untilRelist()), auditing: time.NewTimer(time.Hour),
 	}

@@ -19,6 +19,7 @@ type polling struct {
 	// Static after construction.
 	source  *Queried
 	api     *api
+	at      string // the epoch that the watch had
 	sink    stream.Sink
 	ctx     context.Context
 	close   context.CancelCauseFunc // the first cause is kept
@@ -54,9 +55,9 @@ const (
 	byProbe
 )
 
-func newPolling(ctx context.Context, s *Queried, sink stream.Sink) *polling {
+func newPolling(ctx context.Context, s *Queried, at string, sink stream.Sink) *polling {
 	p := &polling{
-		source: s, sink: sink,
+		source: s, at: at, sink: sink,
 		answers: make(chan asked), probes: make(chan probed),
 	}
 	p.ctx, p.close = context.WithCancelCause(ctx)
@@ -88,7 +89,7 @@ func (p *polling) begin() (err error) {
 	if err != nil {
 		return err
 	}
-	s.enter(cluster)
+	s.enter(cluster, p.at)
 	a, err := p.api.ask(p.ctx, mode{consistent: true}, p.token)
 	if err != nil {
 		return err

@@ -79,9 +79,10 @@ func (s counted) Continue(from stream.Resume, resources iter.Seq[stream.Resource
 	}
 }
 
-// enter records which cluster answers. What was served counts only if it was in its order.
-func (s *Queried) enter(cluster string) {
-	if s.epochs.enter(cluster) {
+// enter records which cluster answers, and at which epoch the watch is. What was served counts only if it was in
+// its order.
+func (s *Queried) enter(cluster, at string) {
+	if s.epochs.enter(cluster, at) {
 		s.forget()
 	}
 	if s.continued != "" && stream.UnnumberedName(s.continued) != stream.UnnumberedName(s.epochs.name()) {
@@ -91,11 +92,11 @@ func (s *Queried) enter(cluster string) {
 }
 
 // Watch implements [stream.Source]. Consul cannot resume, so every connection begins with a snapshot.
-func (s *Queried) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+func (s *Queried) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	if err := adapter.PauseUntil(ctx, s.notBefore); err != nil {
 		return err
 	}
-	p := newPolling(ctx, s, sink)
+	p := newPolling(ctx, s, resume.Epoch, sink)
 	err := p.run()
 	p.close(err)
 	p.running.Wait()

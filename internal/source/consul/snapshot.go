@@ -33,7 +33,7 @@ func (f *follower) listedAll() {
 // snapshot commits the first list, merged with the events of the watch so far.
 func (f *follower) snapshot(l listing) error {
 	f.named = l.cluster != ""
-	if f.source.epochs.enter(l.cluster) {
+	if f.source.epochs.enter(l.cluster, f.at) {
 		f.source.checkpoint.forget()
 	}
 	newest := uint64(0)

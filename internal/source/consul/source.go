@@ -60,9 +60,9 @@ func (s *Source) DeletesUnnumbered() bool { return true }
 
 // Watch implements [stream.Source]. Consul cannot resume, so every connection
 // begins with a snapshot; in the same order, unless the server went back.
-func (s *Source) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	for {
-		err := s.connect(ctx, sink)
+		err := s.connect(ctx, resume.Epoch, sink)
 		if errors.Is(err, stream.ErrBehind) || errors.Is(err, stream.ErrOrder) {
 			// Whether the source or the sink noticed it: the present state is another order.
 			s.checkpoint.broken = true
@@ -77,8 +77,8 @@ func (s *Source) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) e
 	}
 }
 
-// connect follows the collection with one connection and one token.
-func (s *Source) connect(ctx context.Context, sink stream.Sink) error {
+// connect follows the collection with one connection and one token. at is the epoch that the watch has.
+func (s *Source) connect(ctx context.Context, at string, sink stream.Sink) error {
 	largest := stream.LargestMessage(sink, s.config.MaxMessageBytes)
 	conn, err := s.config.dial(largest)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Source) connect(ctx context.Context, sink stream.Sink) error {
 		_ = conn.Close()
 		return err
 	}
-	f := newFollower(s, c, sink)
+	f := newFollower(s, c, at, sink)
 	err = f.run()
 	if adapter.TooLarge(err) && largest < s.config.MaxMessageBytes {
 		stream.RefuseMessage(sink, largest)

@@ -206,7 +206,7 @@ func TestClusterID(t *testing.T) {
 		}
 		for domain, want := range map[string]string{"1111.consul": names[0], "2222.consul": names[2]} {
 			e := newEpochs(&Config{Address: "elsewhere:1", Resources: Resources{Type: artistType}})
-			e.enter(domain)
+			e.enter(domain, "")
 			if e.name() != want {
 				t.Errorf("at another address the epoch of %s is %s, want %s", domain, e.name(), want)
 			}

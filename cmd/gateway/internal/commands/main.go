@@ -19,7 +19,7 @@ func Main(version, commit string) int {
 	linkedVersion, linkedCommit = version, commit
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, signals: signals, exit: os.Exit, limitMemory: limitMemory, paceCollector: paceCollector, logGRPC: telemetry.LogFromGRPC}
+	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, signals: signals, exit: os.Exit, limitMemory: limitMemory, paceCollector: paceCollector, logGRPC: telemetry.LogFromGRPC, notesFile: notesFile}
 	p.logTerminal = term.IsTerminal(int(os.Stderr.Fd()))
 	p.readerGone = func() bool { return readerGone(os.Stdout) }
 	if out := int(os.Stdout.Fd()); term.IsTerminal(out) {

@@ -32,6 +32,9 @@ type process struct {
 	// paceCollector sets the pace of the garbage collector by what watches hold, until the
 	// context ends; nil: it is left alone.
 	paceCollector func(ctx context.Context, held func() int64)
+	// notesFile names the file that keeps the notes of a gateway without a configuration; nil: they are
+	// in memory.
+	notesFile func() (string, error)
 	// logGRPC redirects gRPC's messages to a logger, for the whole process; nil:
 	// they are left alone.
 	logGRPC func(*slog.Logger)

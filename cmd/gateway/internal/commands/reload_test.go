@@ -355,6 +355,7 @@ func newSite(t *testing.T, c *config.Config) *daemon {
 	s := &daemon{
 		logger: slog.New(slog.DiscardHandler), registry: watch.NewRegistry(), views: views.NewDeclared(), secured: newSecured(c), started: c,
 	}
+	s.upstreams = newUpstreams(s.logger, nil, s.views, nil)
 	t.Cleanup(s.views.Close)
 	t.Cleanup(s.registry.Close)
 	if err := s.begin(c); err != nil {

@@ -8,10 +8,14 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/watchtide/watchtide/access"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/changes"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/cluster"
@@ -35,8 +39,10 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Serve watches over HTTP and gRPC",
 		Long: `Serve watches over HTTP and gRPC.
 
-Without --config it serves one watch, notes, that can be written to and is kept
-in memory. It listens on loopback unless it is told otherwise, and logs one line
+Without --config it serves one watch, notes, that can be written to. It is kept in the
+file notes.db in $STATE_DIRECTORY, $XDG_STATE_HOME/watchtide or
+~/.local/state/watchtide, or in memory if that is not possible; the first line of the
+log says where. It listens on loopback unless it is told otherwise, and logs one line
 "listening" with the addresses, as http, grpc and operations, when it accepts
 connections. A log that is text then has a line "Dashboard:" with the address for a
 browser on this machine. Until each watch that is primed at start is primed, and for stream.prime_wait
@@ -76,8 +82,14 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	defer stop()
 	defer a.detachLog()()
 	logger := a.logger()
+	s := &daemon{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.NewDeclared(), secured: newSecured(c), started: c}
+	s.upstreams = newUpstreams(logger, nil, s.views, s.hide)
+	var lost error
+	if o.config == "" && a.notesFile != nil {
+		lost = s.keepNotes(c, a.notesFile)
+	}
 	if o.demo || o.config == "" {
-		tellStores(logger, c.Sources)
+		tellStores(logger, c.Sources, lost)
 	}
 	if a.logGRPC != nil {
 		a.logGRPC(logger)
@@ -85,7 +97,6 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
-	s := &daemon{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.NewDeclared(), secured: newSecured(c), started: c}
 	defer s.closeStores()
 	defer s.views.Close() // which the registry uses until it is closed
 	defer s.registry.Close()
@@ -125,11 +136,40 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	return s.gateway.Serve(ctx, listeners)
 }
 
-// tellStores logs where what is written is kept, before anybody writes.
-func tellStores(logger *slog.Logger, sources []config.Source) {
+// notesFile returns the file that keeps the notes of a gateway without a configuration: in the folder that systemd
+// gives a service, or in that of the user. The folder is made.
+func notesFile() (string, error) {
+	folder, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
+	if folder == "" {
+		var err error
+		if folder, err = changes.Folder(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(folder, "notes.db"), nil
+}
+
+// keepNotes opens the file of the notes for a configuration that has nothing else. If it cannot be opened, for
+// instance because another gateway has it open, the notes are in memory: such a gateway always starts.
+func (s *daemon) keepNotes(c *config.Config, file func() (string, error)) (err error) {
+	notes := &c.Sources[0].Store
+	if notes.Path, err = file(); err == nil {
+		err = s.upstreams.next(c).openStores()
+	}
+	if err != nil {
+		notes.Path = ""
+	}
+	return err
+}
+
+// tellStores logs where what is written is kept, before anybody writes. lost is why notes are not kept in a file;
+// nil: they were not to be.
+func tellStores(logger *slog.Logger, sources []config.Source, lost error) {
 	for _, s := range sources {
 		switch {
 		case s.Type != config.Store:
+		case lost != nil:
+			logger.Warn("what is written is in memory, and lost when this process ends", "source", s.Name, "because", lost.Error())
 		case s.Store.Path == "":
 			logger.Info("what is written is in memory, and lost when this process ends: to keep it, give the store a path in a configuration", "source", s.Name)
 		default:
@@ -156,7 +196,7 @@ func (s *daemon) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
 	gc.Registry, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.logger, buildVersion(), buildCommit(), telemetry.Handler(s.flight)
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)
-	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
+	s.upstreams.tracer = s.tracer()
 	s.views.LimitGroups(c.Stream.MaxCountGroups)
 	gc.Stores = s.upstreams.stores.disks
 	if c.State.Dir != "" {
@@ -190,10 +230,8 @@ func (s *daemon) openJournal(c *config.Config) {
 // connection to a cluster.
 func (s *daemon) closeStores() {
 	s.cluster.Load().close(nil)
-	if s.upstreams != nil {
-		s.upstreams.stores.close()
-		s.upstreams.journal.Close()
-	}
+	s.upstreams.stores.close()
+	s.upstreams.journal.Close()
 }
 
 // accessConfig returns the access settings of the gateway; nil: everybody may do everything.

@@ -111,6 +111,62 @@ func TestServeTellsWhatIsKept(t *testing.T) {
 	}
 }
 
+// TestNotesAreKept in the folder for states by a gateway without a configuration, which says so in its first line. A
+// second one at the same time, and one that has no such folder, starts all the same.
+func TestNotesAreKept(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "state")
+	t.Setenv("XDG_STATE_HOME", folder)
+	path := filepath.Join(folder, "watchtide", "notes.db")
+	begin := func(want string) (url string, end func()) {
+		t.Helper()
+		c, logs := asProcess(t, "serve", "--demo", "--http", "127.0.0.1:0", "--operations", "off")
+		url, _, _ = strings.Cut(strings.SplitAfter(logs.await(t, `"msg":"listening"`), `"http":"`)[1], `"`)
+		if first, _, _ := strings.Cut(logs.String(), "\n"); !strings.Contains(first, want) || !strings.Contains(first, `"source":"local"`) {
+			t.Errorf("the first line is %s, want %s", first, want)
+		}
+		return "http://" + url + "/v1/watches/notes/resources/a", func() {
+			_ = c.Process.Signal(os.Interrupt)
+			if err := c.Wait(); err != nil {
+				t.Errorf("%v:\n%s", err, logs)
+			}
+		}
+	}
+	const lost = "lost when this process ends"
+	first, end := begin(`"path":"` + path)
+	if status, body := fetch(t, http.DefaultTransport, "PUT", first, `"kept"`); status != 201 {
+		t.Fatalf("%d %s", status, body)
+	}
+	second, endSecond := begin(lost)
+	if status, body := fetch(t, http.DefaultTransport, "PUT", second, `"lost"`); status != 201 {
+		t.Errorf("%d %s", status, body)
+	}
+	endSecond()
+	end()
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v", info, err)
+	}
+	again, end := begin(`"path":"` + path)
+	if _, body := fetch(t, http.DefaultTransport, "GET", again, ""); !strings.Contains(body, `"value":"kept"`) {
+		t.Errorf("after a restart: %s", body)
+	}
+	end()
+
+	given := t.TempDir() // by systemd
+	t.Setenv("STATE_DIRECTORY", given+":/nowhere")
+	_, end = begin(`"path":"` + filepath.Join(given, "notes.db"))
+	end()
+	if err := os.WriteFile(filepath.Join(given, "notes.db"), []byte("no database"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, end = begin(lost)
+	end()
+	t.Setenv("STATE_DIRECTORY", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("HOME", "")
+	_, end = begin(lost)
+	end()
+}
+
 func TestServeDemoBesideAConfiguration(t *testing.T) {
 	for name, c := range map[string]struct{ config, want string }{
 		"own source":  {"sources: { machine: { type: host, interval: 100ms } }", ""},

@@ -51,9 +51,9 @@ func (s *stateFolder) examine() {
 		return
 	}
 	s.examineFile()
-	aside := filepath.Join(s.dir, journal.FileName+".aside")
+	aside := filepath.Join(s.dir, journal.AsideName)
 	if _, err := os.Lstat(aside); err == nil {
-		s.report(Problem, "read in the log of the gateway why; then remove the file", "a journal was set aside as %s, so that watches began without it", aside)
+		s.report(Problem, "read in the log of the gateway why. A gateway with this folder removes the file after a day", "a journal was set aside as %s, so that watches began without it", aside)
 	}
 }
 

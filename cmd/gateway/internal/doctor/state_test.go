@@ -59,7 +59,7 @@ var stateFaults = map[string]struct {
 		must(t, err, f.Close())
 	}, want: "format 99"},
 	"set aside": {make: func(t *testing.T, dir string) {
-		must(t, os.WriteFile(filepath.Join(dir, journal.FileName+".aside"), nil, 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, journal.AsideName), nil, 0o600))
 	}, want: "was set aside"},
 	"a full disk":          {free: func(string) (uint64, error) { return 1 << 20, nil }, want: "1.0 MB are free"},
 	"an unknown free size": {free: func(string) (uint64, error) { return 0, errors.New("not supported") }},

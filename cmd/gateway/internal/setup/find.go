@@ -49,7 +49,7 @@ type search func(context.Context) *Source
 
 // Find returns the upstreams that the options name, or else those that it finds: those that
 // the environment names, and those that listen on this machine. It asks each what there is to
-// watch. At the end there is a store in memory if there is nothing else.
+// watch. At the end there is a store if there is nothing else.
 func Find(ctx context.Context, o Options, e Environment) []Source {
 	all := []search{e.etcd(o.etcd), e.consul(o.consul), e.nats(o.nats), e.postgres(o.postgres), e.kubernetes(o.kubernetes), dir(o.dir)}
 	given := []bool{o.etcd != "", o.consul != "", o.nats != "", o.postgres != "", o.kubernetes != "", o.dir != ""}
@@ -79,11 +79,15 @@ func Find(ctx context.Context, o Options, e Environment) []Source {
 	return sources
 }
 
-// store is the source for those who have no other.
+// store is the source where there is no other. Its folder is made at the first start.
 func store() Source {
+	const file = "watchtide-state/notes.db"
 	return Source{
-		Type: "store", Where: "in memory",
-		Notes:   []string{"Neither etcd, Consul, NATS, PostgreSQL nor Kubernetes was found. This one is written over", "HTTP, and is empty after a restart."},
+		Type: "store", Where: "in the file " + file, Fields: []string{"path: " + file},
+		Notes: []string{
+			"Neither etcd, Consul, NATS, PostgreSQL nor Kubernetes was found. This one is written over",
+			"HTTP, and keeps what is written in a file in a folder beside this one.",
+		},
 		Watches: []Watch{{Name: "notes", Note: `curl -X PUT http://127.0.0.1:8080/v1/watches/notes/resources/a -d '"b"'`}},
 	}
 }

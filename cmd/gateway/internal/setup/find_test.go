@@ -71,7 +71,7 @@ func expect(t *testing.T, sources []Source, want string) {
 }
 
 func TestNothingIsFound(t *testing.T) {
-	expect(t, Find(t.Context(), Options{}, environment(t, nil)), "store [] notes()\n")
+	expect(t, Find(t.Context(), Options{}, environment(t, nil)), "store [\"path: watchtide-state/notes.db\"] notes()\n")
 }
 
 // consulAgent answers as an agent does.
@@ -287,5 +287,5 @@ func TestPasswordOfDatabaseStaysOut(t *testing.T) {
 	if text := Text("x", sources); strings.Contains(text, "hunter2") || !strings.Contains(text, "# password_file") {
 		t.Errorf("the password: %s", text)
 	}
-	expect(t, Find(t.Context(), Options{}, environment(t, map[string]string{"DATABASE_URL": "mysql://app@db/shop"})), "store [] notes()\n")
+	expect(t, Find(t.Context(), Options{}, environment(t, map[string]string{"DATABASE_URL": "mysql://app@db/shop"})), "store [\"path: watchtide-state/notes.db\"] notes()\n")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/config"
+	durable "github.com/watchtide/watchtide/stream/store"
 )
 
 // parse reads a configuration as serve does.
@@ -39,10 +40,12 @@ sources:
   nats:
     type: nats
     url: "nats://a:1"
-  # in memory
-  # Neither etcd, Consul, NATS, PostgreSQL nor Kubernetes was found. This one is written over
-  # HTTP, and is empty after a restart.
-  store: { type: store }
+  # in the file watchtide-state/notes.db
+  store:
+    type: store
+    path: watchtide-state/notes.db
+    # Neither etcd, Consul, NATS, PostgreSQL nor Kubernetes was found. This one is written over
+    # HTTP, and keeps what is written in a file in a folder beside this one.
 
 # Clients follow watches, by these names.
 watches:
@@ -137,5 +140,23 @@ func TestWhatIsWrongIsNotWritten(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the file was written")
+	}
+}
+
+// TestStoreLasts: the store of a new configuration keeps what is written, in a folder that only its owner can read.
+func TestStoreLasts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.yaml")
+	c, err := config.Parse(file, []byte(Text(file, []Source{store()})), config.Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := durable.Open(c.Sources[0].Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened.Close()
+	folder := filepath.Join(filepath.Dir(file), "watchtide-state")
+	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 || opened.Path() != filepath.Join(folder, "notes.db") {
+		t.Errorf("%s: %v, %v", opened.Path(), info, err)
 	}
 }

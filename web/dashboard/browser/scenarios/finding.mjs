@@ -10,7 +10,7 @@ import { ownRows, Place, refusals, signIn } from './access/place.mjs';
 const rows = 100_000;
 
 scenario(
-  'a filter finds the same in the page and at the gateway, among 100,000 rows',
+  'the gateway finds the same by texts and by conditions, among 100,000 rows',
   async (stage) => {
     const upstream = stage.own(await Upstream.start());
     await upstream.fill('services', rows);
@@ -21,18 +21,18 @@ scenario(
     await tab.consistent({ rows, limit: 60_000 });
     await tab.page.waitForTimeout(500); // an idle page
 
+    const texts = await find(tab, '"Critical" "EU-west-1a"'); // in the key and the columns
     const text = await find(tab, 'cache-0000');
-    const page = await find(tab, '"critical" "eu-west-1a"'); // in the whole of a resource, by the page
     const gate = await find(tab, 'state:critical zone:eu-west-1a');
     await tab.page.getByText('by the gateway').waitFor();
     const both = await settled(tab);
-    console.log(`# 100,000 rows: found by the page after ${text.ms} and ${page.ms} ms, the first time with a view after ${gate.ms} ms`);
-    assert.equal(both, page.found);
+    console.log(`# 100,000 rows: texts are found after ${texts.ms} and ${text.ms} ms, conditions hold after ${gate.ms} ms`);
+    assert.equal(both, texts.found);
 
     // Opened at a filter, the page never loads the watch.
     const other = await visitor.open(`${gateway.origin}/#/watches/services?filter=state:critical+zone:eu-west-1a`);
     await other.page.getByText('by the gateway').waitFor();
-    assert.equal(await settled(other), page.found);
+    assert.equal(await settled(other), texts.found);
     const viewed = await find(other, 'state:warning cpu>3');
     const count = await settled(other);
     console.log(`# 100,000 rows: a view alone is shown after ${viewed.ms} ms`);

@@ -85,7 +85,12 @@ scenario(
     await tiles.getByRole('button').first().click();
     await page.waitForFunction(showsCounted);
 
-    await page.getByRole('combobox', { name: 'Filter' }).fill('state:critical');
+    const filter = page.getByRole('combobox', { name: 'Filter' });
+    await filter.fill(found.toUpperCase());
+    await page.waitForFunction(() => document.querySelector('.row-filter .found').textContent.startsWith('1 of '));
+    assert.match(await page.locator('.row-filter .found').textContent(), / · by the gateway$/);
+    await isOnTop(page, found);
+    await filter.fill('state:critical');
     await isOnTop(page, found);
     await again.tab.table.focus();
     await page.keyboard.press('End');

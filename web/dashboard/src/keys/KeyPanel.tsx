@@ -10,7 +10,9 @@ import './KeyPanel.css';
 const lineHeight = 28;
 
 interface Props {
-  readonly store: ResourceStore;
+  /** undefined if it would have too many resources. */
+  readonly store: ResourceStore | undefined;
+  readonly tooMany: number;
   /** The chosen prefix; empty for all keys. */
   readonly prefix: string;
   readonly onChoose: (prefix: string) => void;
@@ -18,8 +20,7 @@ interface Props {
 }
 
 /** The prefixes of the keys with their counts. The one that is chosen narrows the table. */
-export function KeyPanel({ store, prefix, onChoose, onClose }: Props) {
-  const counted = usePrefixTree(store);
+export function KeyPanel({ store, tooMany, prefix, onChoose, onClose }: Props) {
   return (
     <section className="key-panel card" aria-label="Keys by prefix">
       <div className="bar">
@@ -28,11 +29,20 @@ export function KeyPanel({ store, prefix, onChoose, onClose }: Props) {
           ✕
         </button>
       </div>
-      {!counted && <p className="soft">Counting…</p>}
-      {counted && !counted.tree && <p className="soft">The keys have no parts with “/”, “:” or “.” between them.</p>}
-      {counted?.tree && <PrefixList counted={counted} tree={counted.tree} prefix={prefix} onChoose={onChoose} />}
+      {store ? (
+        <Prefixes store={store} prefix={prefix} onChoose={onChoose} />
+      ) : (
+        <p className="soft">{count(tooMany)} resources are too many for a tree of their keys. Filter them first.</p>
+      )}
     </section>
   );
+}
+
+function Prefixes({ store, prefix, onChoose }: Pick<Props, 'prefix' | 'onChoose'> & { readonly store: ResourceStore }) {
+  const counted = usePrefixTree(store);
+  if (!counted) return <p className="soft">Counting…</p>;
+  if (!counted.tree) return <p className="soft">The keys have no parts with “/”, “:” or “.” between them.</p>;
+  return <PrefixList counted={counted} tree={counted.tree} prefix={prefix} onChoose={onChoose} />;
 }
 
 interface ListProps extends Pick<Props, 'prefix' | 'onChoose'> {

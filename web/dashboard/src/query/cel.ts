@@ -1,7 +1,8 @@
+import { columnPath } from '../resources/column';
 import { isNumber } from '../resources/number';
 import { type Path, parsePath } from '../resources/path';
 import { constantOf } from './constant';
-import type { FieldTerm, Query, Term, Wanted } from './query';
+import type { FieldTerm, Query, Term, TextTerm, Wanted } from './query';
 
 /** A query in two parts: what the gateway evaluates, and what is left for the page. */
 export interface Split {
@@ -14,16 +15,30 @@ export interface Split {
 const maxBytes = 2048;
 
 /**
- * Splits a query. The gateway evaluates conditions on fields, exactly as the page does;
- * only the page searches for a text in the whole of a resource.
+ * Splits a query. The gateway evaluates conditions on fields, exactly as the page does. It cannot search the whole of a
+ * resource for a text: it searches the key and these columns, or nothing if there are none.
  */
-export function split(query: Query): Split {
-  const cel = query.filter(isField).map(celOf).join(' && ');
-  if (cel === '' || new TextEncoder().encode(cel).length > maxBytes) return { cel: '', rest: query };
-  return { cel, rest: query.filter((term) => !isField(term)) };
+export function split(query: Query, columns?: readonly string[]): Split {
+  const cel = query.filter((term) => isField(term) || columns).map((term) => (isField(term) ? celOf(term) : celOfText(term, columns!)));
+  const joined = cel.join(' && ');
+  if (joined === '' || new TextEncoder().encode(joined).length > maxBytes) return { cel: '', rest: query };
+  return { cel: joined, rest: query.filter((term) => !isField(term) && !columns) };
 }
 
 const isField = (term: Term): term is FieldTerm => term.kind === 'field';
+
+/** Returns in CEL that a text occurs in the key, or in a column whose value is a text, whatever its case. */
+export function celOfText({ text, not }: TextTerm, columns: readonly string[]): string {
+  const pattern = quote(`(?i)${text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
+  const tests = columns.map((id) => {
+    const path = columnPath(id);
+    const quick = `${placeOf(path)}.matches(${pattern})`;
+    return { quick, total: `(${[...guards(path), `type(${placeOf(path)}) == string`, quick].join(' && ')})` };
+  });
+  const inKey = `key.matches(${pattern})`;
+  // Where one of the tests has no result, another one that is true counts.
+  return not ? `!${anyOf([inKey, ...tests.map(({ total }) => total)])}` : anyOf([inKey, ...tests.map(({ quick }) => quick)]);
+}
 
 /** Returns a condition on a field in CEL. */
 export function celOf(term: FieldTerm): string {

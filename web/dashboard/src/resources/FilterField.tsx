@@ -21,8 +21,8 @@ interface Props {
   readonly model: TableModel;
   readonly source: Source;
   readonly columns: Columns;
-  /** The number of resources of the watch, if it is known. */
-  readonly size: number;
+  /** The number of resources of the watch; undefined if the gateway does not tell it. */
+  readonly size: number | undefined;
 }
 
 /** The filter of the table: a combobox that suggests fields and values, and the number of matches. */
@@ -35,7 +35,7 @@ export function FilterField({ filter, model, source, columns, size }: Props) {
   const list = useSuggestions(typed, setTyped, model, columns);
   const id = useId();
   const busy = arranging || source.searching;
-  const found = filter && `${count(matching)} of ${count(source.cel ? Math.max(size, total) : total)}`;
+  const found = filter && foundText(matching, source.cel ? size && Math.max(size, total) : total);
   const mistake = isMistake(query) ? query : undefined;
   return (
     <div className="row-filter">
@@ -87,15 +87,22 @@ export function FilterField({ filter, model, source, columns, size }: Props) {
         {useAnnounced(found, filter)}
       </span>
       <p id={`${id}-note`} className={mistake ? 'filter-note wrong' : 'filter-note soft'}>
-        {mistake && !isBeingTyped(mistake, typed) ? mistakeText(mistake) : source.refusal && `Filtered in this page: ${source.refusal}`}
+        {mistake && !isBeingTyped(mistake, typed) ? mistakeText(mistake) : source.refusal && refusalText(source)}
         {!mistake && <Unknown query={query} model={model} columns={columns} />}
       </p>
     </div>
   );
 }
 
+const foundText = (matching: number, of: number | undefined) => (of === undefined ? count(matching) : `${count(matching)} of ${count(of)}`);
+
 // A value that is missing at the end is not a mistake yet.
 const isBeingTyped = ({ from }: Mistake, typed: string) => from >= typed.length && /[:<>=]$/.test(typed);
+
+const refusalText = ({ refusal, tooMany }: Source) =>
+  tooMany > 0
+    ? `Not filtered: ${count(tooMany)} resources are too many to be filtered in this page. By the gateway: ${refusal}`
+    : `Filtered in this page: ${refusal}`;
 
 const mistakeText = ({ from, reason }: Mistake) => `Character ${from + 1}: ${reason}.`;
 

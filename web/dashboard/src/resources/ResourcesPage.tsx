@@ -9,8 +9,10 @@ import { KeyPanel } from '../keys/KeyPanel';
 import { isMistake, parseQuery, type Query } from '../query/query';
 import { SignIn } from '../session/SignIn';
 import { KeyText } from '../text/KeyText';
+import { count } from '../text/number';
 import { ViewMenu } from '../views/ViewMenu';
 import { ColumnMenu } from './ColumnMenu';
+import { column } from './column';
 import { Detail, type Dialog } from './Detail';
 import { FilterField } from './FilterField';
 import { useOpenTable } from './openTable';
@@ -21,10 +23,11 @@ import { Splitter, useShare } from './Splitter';
 import { Summary } from './Summary';
 import { Table } from './Table';
 import { Tiles } from './Tiles';
-import { useColumns } from './useColumns';
+import type { TableModel } from './table';
+import { type Columns, searchedIn, useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
 import { type Source, useSource } from './useSource';
-import { useTableModel } from './useTableModel';
+import { useStatus, useTableModel } from './useTableModel';
 import './ResourcesPage.css';
 
 const EditorDialog = lazily(() => import('../editor/EditorDialog').then(({ EditorDialog }) => EditorDialog));
@@ -45,13 +48,15 @@ function Followed({ watch, ...retry }: FollowedProps) {
   const query = useQuery(options.get('filter') ?? '');
   const { data, error } = useWatches();
   const facts = data?.watches.find(({ name }) => name === watch);
+  const [searched, setSearched] = useState<readonly string[]>();
   const source = useSource(watch, query, facts, data !== undefined || error !== '', {
     sort: parseSort(options.get('sort')),
     prefix: options.get('prefix') ?? '',
     whole: options.has('keys'),
+    searched,
   });
   if (!source) return <h2>{watch}</h2>;
-  return <Known watch={watch} facts={facts} source={source} listed={data && facts !== undefined} {...retry} />;
+  return <Known watch={watch} facts={facts} source={source} onSearched={setSearched} listed={data && facts !== undefined} {...retry} />;
 }
 
 const everything: Query = [];
@@ -69,6 +74,8 @@ interface Props {
   /** undefined if the gateway does not list it, or not yet. */
   readonly facts: Watch | undefined;
   readonly source: Source;
+  /** Is told of the columns in which texts are searched for, once they are known. */
+  readonly onSearched: (columns: readonly string[]) => void;
 }
 
 function Known({ listed, attempt, onListed, ...props }: Props & Omit<NotShownProps, 'error'>) {
@@ -162,14 +169,25 @@ function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps
   );
 }
 
-function Resources({ watch, facts, source }: Props) {
+// A table without rows has no columns yet, and needs none to find that there are still no rows.
+function useSearched(model: TableModel, { shown, fields }: Columns, onSearched: Props['onSearched']): void {
+  const ready = useStatus(model, ({ revision, total }) => revision !== '' && (total === 0 || fields.length > 0));
+  const columns = JSON.stringify(searchedIn(shown));
+  useEffect(() => {
+    if (ready) onSearched(JSON.parse(columns));
+  }, [ready, columns, onSearched]);
+}
+
+function Resources({ watch, facts, source, onSearched }: Props) {
   const { options } = useRoute();
   const filter = options.get('filter') ?? '';
   const prefix = options.get('prefix') ?? '';
   const showsKeys = options.has('keys');
-  const model = useTableModel(source, options.get('sort'), prefix);
+  const wanted = parseSort(options.get('sort'));
+  const model = useTableModel(source, prefix);
   const [width, setWidth] = useState(Infinity);
   const columns = useColumns(model, options.get('columns'), width);
+  useSearched(model, columns, onSearched);
   const opened = openedKey(options);
   const writable = facts?.writable ?? false;
   useFreshness(watch, facts, model);
@@ -204,7 +222,13 @@ function Resources({ watch, facts, source }: Props) {
             <KeyText text={prefix} /> ✕
           </button>
         )}
-        <FilterField filter={filter} model={model} source={source} columns={columns} size={facts?.count ?? 0} />
+        <FilterField
+          filter={filter}
+          model={model}
+          source={source}
+          columns={columns}
+          size={facts?.partial ? undefined : (facts?.count ?? 0)}
+        />
         <button type="button" aria-pressed={showsKeys} onClick={() => setOptions({ keys: showsKeys ? undefined : '' })}>
           Keys
         </button>
@@ -217,11 +241,17 @@ function Resources({ watch, facts, source }: Props) {
           </button>
         )}
       </div>
+      {source.tooMany > 0 && source.sort.column !== wanted.column && (
+        <p className="soft">
+          Sorted by key: {count(source.tooMany)} resources are too many to be sorted by {column(wanted.column).title} in this page.
+        </p>
+      )}
       {source.window && <Tiles watch={watch} filter={filter} prefix={prefix} columns={columns.shown} />}
       <div className="workspace" data-opened={isOpen || undefined} style={{ '--share': `${share}%` } as CSSProperties}>
-        {showsKeys && source.store && (
+        {showsKeys && (source.store || source.tooMany > 0) && (
           <KeyPanel
             store={source.store}
+            tooMany={source.tooMany}
             prefix={prefix}
             onChoose={(prefix) => setOptions({ prefix: prefix || undefined })}
             onClose={() => setOptions({ keys: undefined })}
@@ -231,7 +261,7 @@ function Resources({ watch, facts, source }: Props) {
           watch={watch}
           model={model}
           columns={columns.shown}
-          sort={parseSort(options.get('sort'))}
+          sort={source.sort}
           opened={opened}
           onOpen={open}
           onMove={move}

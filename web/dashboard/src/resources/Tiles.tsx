@@ -7,7 +7,7 @@ import { count } from '../text/number';
 import { Badge } from './Badge';
 import { columnPath } from './column';
 import { has, toggled } from './facet';
-import type { ShownColumn } from './useColumns';
+import { type ShownColumn, searchedIn } from './useColumns';
 
 // More words do not fit above a table.
 const most = 10;
@@ -30,7 +30,7 @@ export function Tiles({ watch, filter, prefix, columns }: Props) {
         .map((name) => JSON.stringify(name))
         .join('.')
     : '';
-  const others = column ? celWithout(filter, column.id) : undefined;
+  const others = column ? celWithout(filter, column.id, searchedIn(columns)) : undefined;
   const counts = useCounts(others === undefined ? undefined : watch, { by, filter: others ?? '', prefix });
   if (!column || !counts) return null;
   const groups = [...counts.groups.values()].filter(isWord).sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1));
@@ -56,9 +56,12 @@ type Word = CountedGroup & { readonly values: readonly [string] };
 const isWord = (group: CountedGroup): group is Word => typeof group.values[0] === 'string' && group.values[0] !== '';
 
 // What the gateway evaluates of a filter, without the conditions on a field; undefined if it cannot evaluate all of it.
-function celWithout(filter: string, field: string): string | undefined {
+function celWithout(filter: string, field: string, searched: readonly string[]): string | undefined {
   const query = parseQuery(filter);
   if (isMistake(query)) return undefined;
-  const { cel, rest } = split(query.filter((term) => term.kind !== 'field' || term.field !== field));
+  const { cel, rest } = split(
+    query.filter((term) => term.kind !== 'field' || term.field !== field),
+    searched,
+  );
   return rest.length === 0 ? cel : undefined;
 }

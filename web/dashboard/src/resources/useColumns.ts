@@ -28,6 +28,10 @@ export interface Columns {
   readonly fields: readonly Field[];
 }
 
+/** Returns the names of the columns in which the gateway searches for a text. */
+export const searchedIn = (columns: readonly ShownColumn[]): string[] =>
+  columns.filter(({ id, numeric }) => !numeric && id !== 'key').map(({ id }) => id);
+
 const sampleSize = 200;
 const revisionWidth = 12;
 const newsWidth = 20;

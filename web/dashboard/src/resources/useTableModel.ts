@@ -2,20 +2,20 @@ import type { Resource } from '@watchtide/client';
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react';
 import { type Filter, filterOf } from '../query/holds';
 import { LoadedModel } from './model';
-import { parseSort } from './order';
 import type { TableModel, TableStatus } from './table';
 import type { Source } from './useSource';
 import { WindowModel } from './windowModel';
 
-/** Returns the table model of a source, with an order and a prefix of the keys. */
-export function useTableModel({ store, window, query, cel }: Source, sort: string | null, prefix: string): TableModel {
-  const windowed = useMemo(() => ({ sort: parseSort(sort), filter: cel, prefix }), [sort, cel, prefix]);
+/** Returns the table model of a source, with a prefix of the keys. */
+export function useTableModel({ store, window, query, cel, sort: { column, descending } }: Source, prefix: string): TableModel {
+  const sort = useMemo(() => ({ column, descending }), [column, descending]);
+  const windowed = useMemo(() => ({ sort, filter: cel, prefix }), [sort, cel, prefix]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a model is arranged again when it is there
   const model = useMemo(() => (window ? new WindowModel(window, windowed) : new LoadedModel(store!)), [store, window]);
   useEffect(() => model.follow(), [model]);
   useEffect(() => {
     if (model instanceof WindowModel) model.arrange(windowed);
-    else model.arrange({ sort: parseSort(sort), filter: both(prefixFilter(prefix), filterOf(query)) });
+    else model.arrange({ sort, filter: both(prefixFilter(prefix), filterOf(query)) });
   }, [model, windowed, sort, query, prefix]);
   return model;
 }

@@ -1,9 +1,10 @@
 import type { Resource } from '@watchtide/client';
 import fc from 'fast-check';
-import { celOf } from '../../src/query/cel';
+import { split } from '../../src/query/cel';
 import { filterOf } from '../../src/query/holds';
-import { isMistake, parseQuery } from '../../src/query/query';
-import { fields, keys, values, written } from './random';
+import { isMistake, parseQuery, type Query } from '../../src/query/query';
+import { column } from '../../src/resources/column';
+import { fields, keys, texts, values, written } from './random';
 
 // Random, and the same each time.
 const options = { seed: 20261125, numRuns: 400 };
@@ -17,15 +18,24 @@ export interface Corpus {
 /** Returns the corpus, in which values are text and keys that are not UTF-8 are in base64. */
 export function corpus(): Corpus {
   const resources = resourcesOf();
-  const queries = fc.sample(fields, options).map((query) => {
+  const evaluated = (query: Query, searched: readonly (Resource | undefined)[]) => {
     const text = written(query);
     const parsed = parseQuery(text);
     if (isMistake(parsed)) throw new Error(`${text}: ${parsed.reason}`);
     const filter = filterOf(parsed)!;
-    const holds = resources.flatMap((resource, i) => (filter(resource) ? [i] : []));
-    const cel = parsed.map((term) => (term.kind === 'field' ? celOf(term) : '')).join(' && ');
-    return { text, cel, holds };
-  });
+    const holds = searched.flatMap((resource, i) => (resource && filter(resource) ? [i] : []));
+    return { text, cel: split(parsed, columns).cel, holds };
+  };
+  const queries = [
+    ...fc.sample(fields, options).map((query) => evaluated(query, resources)),
+    ...fc.sample(texts, { ...options, numRuns: 100 }).map((query) => {
+      const negated = query.some(({ not }) => not);
+      return evaluated(
+        query,
+        resources.map((resource) => (negated && resource.encoding ? undefined : searchedOf(resource))),
+      );
+    }),
+  ].filter(({ cel }) => cel !== '');
   return {
     resources: resources.map(({ key, revision, value, encoding }) => ({
       key,
@@ -35,6 +45,16 @@ export function corpus(): Corpus {
     })),
     queries,
   };
+}
+
+// In which the gateway searches for a text.
+const columns = ['state', 'x.state', 'a-b', 'value'];
+
+// What the page finds in the resource that is left is what the gateway finds in the key and in the columns. A value that is not JSON has
+// none, and nothing can be said of what it lacks.
+function searchedOf({ value, encoding, ...resource }: Resource): Resource {
+  const found = encoding ? [] : columns.map((id) => column(id).get({ ...resource, value })).filter((text) => typeof text === 'string');
+  return { ...resource, value: found };
 }
 
 function resourcesOf(): Resource[] {

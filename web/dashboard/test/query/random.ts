@@ -80,6 +80,9 @@ export const fields: fc.Arbitrary<Query> = fc.array(fc.oneof({ weight: 8, arbitr
   maxLength: 3,
 });
 
+/** Queries for texts. */
+export const texts: fc.Arbitrary<Query> = fc.array(text, { minLength: 1, maxLength: 2 });
+
 /** Queries. */
 export const queries: fc.Arbitrary<Query> = fc.array(fc.oneof(field, revision, text), { maxLength: 4 });
 

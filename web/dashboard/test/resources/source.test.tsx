@@ -2,7 +2,7 @@ import { act, cleanup, fireEvent, render, screen, within } from '@testing-librar
 import type { CountsView } from '@watchtide/client/counts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ResourcesPage } from '../../src/resources/ResourcesPage';
-import { largeCount } from '../../src/resources/useSource';
+import { largeCount, mostCount } from '../../src/resources/useSource';
 import { Source } from './source';
 import { resources, WindowSource } from './windowSource';
 
@@ -13,6 +13,7 @@ let counts: CountsView | undefined;
 let counted: object | undefined;
 let asked: string[];
 let answer: (filter: string) => Response;
+let visible: (count: number) => Response; // how many resources the user sees
 
 vi.mock('../../src/gateway/tide', async () => {
   const { useEffect, useState } = await import('react');
@@ -56,13 +57,14 @@ const keys = () =>
     .filter((key) => key !== undefined);
 const note = () => document.querySelector('.found')!.textContent;
 
-async function show(count: number, filter = '', sort = '') {
+async function show(count: number, filter = '', sort = '', facts: object = { count, bytes: 1 }) {
   location.hash = `#/watches/pods?${new URLSearchParams({ ...(filter && { filter }), ...(sort && { sort }) })}`;
   vi.stubGlobal('fetch', async (input: URL | string) => {
     const url = new URL(input);
     if (!url.pathname.endsWith('/resources'))
-      return Response.json({ watches: [{ name: 'pods', source: 's', state: 'in_sync', count, bytes: 1 }] });
-    const filter = url.searchParams.get('filter')!;
+      return Response.json({ watches: [{ name: 'pods', source: 's', state: 'in_sync', ...facts }] });
+    const filter = url.searchParams.get('filter');
+    if (filter === null) return visible(count);
     asked.push(filter);
     return answer(filter);
   });
@@ -84,6 +86,13 @@ async function type(filter: string) {
 const some = { a: { state: 'bad', n: 1 }, b: { state: 'bad', n: 2 }, c: { state: 'good', n: 3 } };
 const bad = 'value.state == "bad"';
 
+const refuse = () => {
+  answer = () => Response.json({ detail: 'the filter could cost too much' }, { status: 400 });
+};
+const takes = (count: number) => {
+  answer = () => Response.json({ count, resources: [] });
+};
+
 beforeEach(() => {
   vi.useFakeTimers();
   followed = new Map();
@@ -91,6 +100,7 @@ beforeEach(() => {
   counts = undefined;
   asked = [];
   answer = () => Response.json({ resources: [] });
+  visible = (count) => Response.json({ count, resources: [] });
 });
 afterEach(() => {
   cleanup();
@@ -118,18 +128,8 @@ describe('a filter', () => {
     expect(keys()).toEqual(['a', 'b', 'c']);
   });
 
-  it('leaves texts to the page', async () => {
-    await show(largeCount + 1, 'state:bad needle');
-    await load(bad, { a: { state: 'bad', t: 'a Needle' }, b: { state: 'bad' } });
-    expect(keys()).toEqual(['a']);
-    expect([...followed.keys()]).toEqual([bad]); // the whole watch was never followed
-    await type('needle');
-    expect([...followed.keys()]).toEqual([bad, '']);
-    expect(asked).toEqual([bad]);
-  });
-
   it('is evaluated by the page if the gateway refuses it, which says why', async () => {
-    answer = () => Response.json({ detail: 'the filter could cost too much' }, { status: 400 });
+    refuse();
     await show(largeCount + 1, '', 'revision');
     await load('', some);
     await type('state:bad');
@@ -207,14 +207,16 @@ describe('a large watch', () => {
     expect([keys(), note()]).toEqual([['x000000', 'x000001'], '2 of 20,001 · by the gateway']);
   });
 
-  it('is loaded where its keys are needed, or a text is searched for, and meanwhile the window is shown', async () => {
+  it('is loaded where its keys are needed, and meanwhile the window is shown', async () => {
     await show(large.length);
     await answer();
-    await type('needle');
+    await change('keys=');
+    await pass();
     expect([[...followed.keys()], keys()[0]]).toEqual([[''], 'k000000']);
     await load('', { a: 'needle', b: 'hay' });
-    expect(keys()).toEqual(['a']);
-    await type('');
+    expect(keys()).toEqual(['a', 'b']);
+    await change('');
+    await pass();
     expect([windows.length, keys()]).toEqual([2, ['a', 'b']]);
     await answer();
     expect(keys()[0]).toBe('k000000');
@@ -224,9 +226,66 @@ describe('a large watch', () => {
     screen.getByRole('button', { name: 'Keys', pressed: true });
   });
 
+  const states = ['ok', 'bad', 'ok', 'slow'];
+  const named = large.map((resource, i) => ({ ...resource, value: { state: states[i % 4], n: i } }));
+  const needle = '(key.matches("(?i)needle") || value.state.matches("(?i)needle"))';
+
+  it('is searched for texts by the gateway, in the key and in the columns of texts', async () => {
+    await show(large.length);
+    await answer(named);
+    await type('needle');
+    expect([windows[0]!.options.filter, asked.at(-1), followed.size]).toEqual([needle, needle, 0]);
+    await answer(resources(2, 'needle'));
+    expect([keys(), note()]).toEqual([['needle000000', 'needle000001'], '2 of 20,001 · by the gateway']);
+    await change('filter=needle&columns=key,n');
+    await pass(400);
+    expect(windows[0]!.options.filter).toBe('key.matches("(?i)needle")');
+  });
+
+  it('is searched for the text that it is opened with, once its first rows show its columns', async () => {
+    await show(large.length, 'n>1 needle');
+    expect([windows.map(({ options }) => options.filter), note()]).toEqual([['value.n > 1'], 'Searching…']);
+    await answer(named);
+    await pass(400);
+    expect([windows[0]!.options.filter, followed.size]).toEqual([`value.n > 1 && ${needle}`, 0]);
+    await answer(resources(2, 'needle'));
+    expect(note()).toBe('2 of 20,001 · by the gateway');
+  });
+
+  it('is not loaded for an order or a tree of keys if it is too large, unless a filter leaves less', async () => {
+    await show(mostCount + 1, '', 'revision');
+    await answer(named);
+    expect([windows.length, followed.size, windows[0]!.options.order]).toEqual([1, 0, '"\\u0000"']);
+    screen.getByText('Sorted by key: 200,001 resources are too many to be sorted by revision in this page.');
+    await change('keys=');
+    await pass();
+    within(screen.getByRole('region', { name: 'Keys by prefix' })).getByText(/^200,001 resources are too many for a tree/);
+    expect(followed.size).toBe(0);
+    await change('sort=revision&filter=state:bad');
+    await pass(400);
+    expect([...followed.keys()]).toEqual([bad]);
+    await load(bad, { a: some.a });
+    expect(keys()).toEqual(['a']);
+    expect(screen.queryByText(/too many/)).toBeNull();
+  });
+
+  it('is not loaded for a filter that the gateway refuses if it is too large', async () => {
+    refuse();
+    await show(mostCount + 1, 'state:bad');
+    await answer(named);
+    expect([windows[0]!.options.filter, followed.size]).toEqual(['', 0]);
+    screen.getByText(/^Not filtered: 200,001 resources are too many .* By the gateway: the filter could cost too much$/);
+  });
+
+  it('is not loaded if what a filter leaves is too large', async () => {
+    takes(mostCount + 1);
+    await show(mostCount + 2, 'state:bad', 'revision');
+    await answer(named);
+    expect([windows[0]!.options.filter, followed.size]).toEqual([bad, 0]);
+    screen.getByText(/^Sorted by key: 200,001 resources/);
+  });
+
   it('has tiles that the gateway counts, which filter by a click', async () => {
-    const states = ['ok', 'bad', 'ok', 'slow'];
-    const all = large.map((resource, i) => ({ ...resource, value: { state: states[i % 4], n: i } }));
     const groups = [
       { key: 'null', values: [null], count: 3 },
       ...Object.entries({ bad: 5_000, ok: 10_001, slow: 5_000 }).map(([key, count]) => ({ key, values: [key], count })),
@@ -236,7 +295,7 @@ describe('a large watch', () => {
       groups: new Map(groups.map((group) => [group.key, group])),
     };
     await show(large.length, 'n>1');
-    await answer(all);
+    await answer(named);
     expect(counted).toEqual({ name: 'pods', by: '"state"', filter: 'value.n > 1', prefix: '' });
     const tiles = () => within(screen.getByRole('group', { name: 'Resources by state' })).getAllByRole('button');
     expect(tiles().map(({ textContent }) => textContent)).toEqual(['ok 10,001', 'bad 5,000', 'slow 5,000']);
@@ -269,6 +328,34 @@ describe('a large watch', () => {
     expect(screen.queryByText('There is no resource with this key.')).toBeNull();
     await load('', {});
     screen.getByText('It was deleted. This is its last value.');
+  });
+});
+
+describe('a watch of which the user sees only a part', () => {
+  const partial = { count: 0, bytes: 0, partial: true };
+
+  it('is a window if what the user sees is large', async () => {
+    await show(largeCount + 1, '', '', partial);
+    expect([windows.length, followed.size]).toEqual([1, 0]);
+    await act(() => windows[0]!.answer(resources(largeCount + 1)));
+    await type('state:bad');
+    await act(() => windows[0]!.answer(resources(2, 'x')));
+    await pass();
+    expect(note()).toBe('2 · by the gateway'); // not of how many
+  });
+
+  it('is loaded if that is small', async () => {
+    await show(3, '', '', partial);
+    expect([windows.length, [...followed.keys()]]).toEqual([0, ['']]);
+    await load('', some);
+    await type('state:bad');
+    expect(note()).toBe('2 of 3');
+  });
+
+  it('is a window if the gateway does not say how large it is', async () => {
+    visible = () => Response.json({ detail: 'too much to do' }, { status: 503 });
+    await show(3, '', '', partial);
+    expect([windows.length, followed.size]).toEqual([1, 0]);
   });
 });
 
