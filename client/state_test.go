@@ -218,6 +218,30 @@ func TestServerThatCannotAnswerForLong(t *testing.T) {
 	})
 }
 
+// TestStateOfAnotherReplica: behind a proxy that sends each request to the next of three replicas, of which one has the
+// state, a client finds out what differs without another stream.
+func TestStateOfAnotherReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, now := stateOf(300, "1"), stateOf(300, "1")
+		now["7"], now["new"] = "2", "3"
+		s := &restarted{before: old, after: now, refuse: func(w http.ResponseWriter, _ *http.Request, n int) bool {
+			if n%3 == 0 {
+				return false
+			}
+			refuses(http.StatusGone)(w, nil)
+			return true
+		}}
+		c, stop := serve(t, s.ServeHTTP)
+		defer stop()
+		replica := c.Replica(t.Context(), "w")
+		defer replica.Close()
+		shows(t, replica, now, 4*time.Second)
+		if len(s.streams) != 2 {
+			t.Errorf("%d streams, want 2", len(s.streams))
+		}
+	})
+}
+
 // TestRetryAfterBeyondTheTime: a client that is to come back later than verifying may take ends its stream at once, and comes back then.
 func TestRetryAfterBeyondTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -26,6 +26,10 @@ const (
 	verifySpread = 250 * time.Millisecond
 	// readAtOnce and urlAtOnce bound a request for resources: their number, and the bytes of their keys.
 	readAtOnce, urlAtOnce = 1000, 4 << 10
+	// mostElsewhere is how often a request is made again if the server does not have the state, and elsewhereSpread the
+	// longest wait before: behind a proxy each request may go to another replica, and the one that has sent the digest has
+	// the state.
+	mostElsewhere, elsewhereSpread = 8, 50 * time.Millisecond
 	// bucketsAtOnce is how many buckets a request for keys names.
 	bucketsAtOnce = 100
 	// maxTableBytes, maxKeysBytes and maxResourcesBytes bound an answer, the last one with a largest
@@ -382,23 +386,28 @@ type keyHash struct {
 	hash                    uint64
 }
 
-// get reads an answer of at most so many bytes. As long as there is none for now, it asks again, after the time that the
+// get reads an answer of at most so many bytes. If the server does not have the state, it asks some more times, since another
+// replica may answer. As long as there is no answer for now, it asks again, after the time that the
 // server named and a random one, until the deadline of ctx. Then the error is ErrUnavailable.
 func (d *difference) get(ctx context.Context, into any, most int64, query url.Values, part ...string) error {
 	d.view.AddTo(query, "")
 	path := append([]string{"v1", "watches", d.watch, "digests", d.digest}, part...)
 	address := d.client.url(query, path...)
-	for failures := 1; ; failures++ {
+	for failures, elsewhere := 0, 0; ; {
 		err := d.client.get(ctx, into, most, address)
 		switch {
 		case err == nil:
 			return nil
+		case isGone(err) && elsewhere < mostElsewhere && Pause(ctx, rand.N(elsewhereSpread)) == nil:
+			elsewhere++
+			continue
 		case d.refused != nil && (ctx.Err() != nil || isGone(err)): // the wait took too long
 			return d.refused
 		case ctx.Err() != nil || !unavailable(err):
 			return err
 		}
 		d.refused = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		failures++
 		wait := Backoff(End{}, failures, rand.Float64())
 		var p *Problem
 		if errors.As(err, &p) {
