@@ -23,6 +23,11 @@ const repairMs = 20_000;
 // then on.
 const maxGone = 5;
 
+// So often a request about a state is made again where the state is gone, each time after a random wait of up to so long: behind a proxy
+// another replica may answer, and the one that has sent the digest has the state.
+const mostElsewhere = 8;
+const elsewhereMs = 50;
+
 // The longest random wait before a request that was refused for now is made again, at first.
 const retryMs = 2_000;
 
@@ -208,13 +213,14 @@ export class Stream {
     }
   }
 
-  // While there is no answer for now, it asks again, after the time that the gateway named and a random one.
+  // Where the state is gone, it asks some more times. While there is no answer for now, it asks again, after the time that the gateway named
+  // and a random one.
   async #ask(store: Store, path: string, query: URLSearchParams): Promise<string> {
     const { signal } = this.#abort;
     const [spec] = specsOf(new URLSearchParams(store.query));
     for (const name of viewParameters) if (spec![name]) query.set(name, String(spec![name]));
     const request = this.#beside(`watches/${encodeURIComponent(store.watch)}/digests/${store.differing!.differs}${path}?${query}`);
-    for (let mostMs = retryMs; ; mostMs *= 2) {
+    for (let mostMs = retryMs, elsewhere = 0; ; ) {
       try {
         const response = await this.transport.ask!(request);
         if (!response.ok) throw await refusedBy(response);
@@ -223,10 +229,15 @@ export class Stream {
         return text;
       } catch (error) {
         const { status, retryAfterMs = 0 } = error as Partial<RefusedError>;
+        if (!signal.aborted && status === 410 && elsewhere++ < mostElsewhere) {
+          await pause(Math.random() * elsewhereMs, signal);
+          continue;
+        }
         if (signal.aborted || (status && !notNow.includes(status))) throw error;
         store.failed = false;
         this.#retryMs = retryAfterMs || this.#retryMs; // if the stream ends before that
         await pause(retryAfterMs + Math.random() * mostMs, signal);
+        mostMs *= 2;
       }
     }
   }
