@@ -12,11 +12,18 @@ import (
 
 // NewDeclared returns a set of the views that a configuration declares. They are fed by
 // goroutines of their own, so that no client delays them, and their memory counts as that of any
-// watch. Close it.
-func NewDeclared() *Views { return New(Config{Max: math.MaxInt}) }
+// watch: what a count or a window is made of is charged to its watch by its source. Close it.
+func NewDeclared() *Views { return New(declared) }
+
+// declared limits nothing.
+var declared = Config{Max: math.MaxInt32, MaxPerClient: 1 << 24, MaxOrdersPerClient: 1 << 24, MaxBytes: math.MaxInt64 / 4}
 
 // LimitGroups sets the number of groups of a declared count.
-func (v *Views) LimitGroups(most int) { v.Reconfigure(Config{Max: math.MaxInt, MaxGroups: most}) }
+func (v *Views) LimitGroups(most int) {
+	c := declared
+	c.MaxGroups = most
+	v.Reconfigure(c)
+}
 
 // View returns what makes a watch the view that d selects of another one, which has a name and
 // which open returns.

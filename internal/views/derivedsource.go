@@ -16,19 +16,26 @@ import (
 // CountSource returns a source of the counts of another watch, which has a name and which open
 // returns: all resources of it are counted.
 func (v *Views) CountSource(name string, open func() (*watch.Watch, error), g *view.Grouping) stream.Source {
-	return derivedSource(name, open, false, func(of *watch.Watch) (*watch.Watch, error) { return v.Count(of, g, Request{}) })
+	return derivedSource(name, open, false, func(of *watch.Watch) (*watch.Watch, error) { return v.Count(of, g, Request{}) }, nil)
 }
 
 // WindowSource returns a source of a window of another watch, which has a name and which open returns. A resource has
 // the revision of the change with which it came into the window, or changed there: its own may be older than what the
 // sink has.
 func (v *Views) WindowSource(name string, open func() (*watch.Watch, error), d *view.Definition) stream.Source {
-	return derivedSource(name, open, true, func(of *watch.Watch) (*watch.Watch, error) { return v.Open(of, d, Request{}) })
+	return derivedSource(name, open, true, func(of *watch.Watch) (*watch.Watch, error) { return v.Open(of, d, Request{}) }, func(of *watch.Watch) int64 {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if e := v.orderOf(of, d); e != nil {
+			return e.account.Own().Logs() // each of its windows pays for all of it
+		}
+		return 0
+	})
 }
 
 // derivedSource returns a source of what make makes of another watch. renumbers says that revisions are those of the
-// changes.
-func derivedSource(name string, open func() (*watch.Watch, error), renumbers bool, make func(*watch.Watch) (*watch.Watch, error)) stream.Source {
+// changes. beside returns how much memory that takes besides its log; nil: none.
+func derivedSource(name string, open func() (*watch.Watch, error), renumbers bool, make func(*watch.Watch) (*watch.Watch, error), beside func(of *watch.Watch) int64) stream.Source {
 	return stream.SourceFunc(func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		of, err := open()
 		if err != nil {
@@ -47,7 +54,7 @@ func derivedSource(name string, open func() (*watch.Watch, error), renumbers boo
 		if err != nil {
 			return err
 		}
-		r := &derivedReader{of: of, made: made, reader: reader, renumbers: renumbers}
+		r := &derivedReader{of: of, made: made, reader: reader, renumbers: renumbers, sink: sink, beside: beside}
 		o := log.SubscribeOptions{}
 		if resumes {
 			o.Resume = &position
@@ -66,6 +73,9 @@ type derivedReader struct {
 	of, made  *watch.Watch
 	reader    *adapter.Reader
 	renumbers bool
+	sink      stream.Sink
+	beside    func(of *watch.Watch) int64
+	charged   int64 // bytes that the sink knows of
 	batch     log.Batch
 	held      []stream.Event // of a window, until it is known which revision they have
 	synced    bool           // the sink has had a whole state
@@ -95,8 +105,20 @@ func (r *derivedReader) follow(ctx context.Context) error {
 	}
 }
 
+// charge charges what is made of the other watch, which only this one is made for, to the watch of the sink. That ends ctx if
+// it is too much.
+func (r *derivedReader) charge() {
+	holds := r.made.Memory().Logs() + r.made.Memory().Superseded()
+	if r.beside != nil {
+		holds += r.beside(r.of)
+	}
+	r.sink.Charge(holds - r.charged)
+	r.charged = holds
+}
+
 // read passes on what there is.
 func (r *derivedReader) read(ctx context.Context) error {
+	defer r.charge()
 	if r.synced {
 		_ = r.made.Prime(ctx) // waits until the count has what the watch has; if it has not, its status says why
 	} else if why := r.made.Refused(); why != nil {

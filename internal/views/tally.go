@@ -25,12 +25,14 @@ type tally struct {
 	touched  []*group // since the last commit
 	live     int      // groups with a resource
 	distinct int      // different numbers, of all groups together
+	texts    int64    // bytes of the keys and the parts of all groups
 }
 
 // group is one group.
 type group struct {
 	key   string
 	parts []string // the values of its fields
+	bytes int64    // of all of these
 
 	count   int
 	numbers numbers
@@ -66,11 +68,14 @@ func (t *tally) group() *group {
 	if g := t.groups[string(key)]; g != nil {
 		return g
 	}
-	g := &group{key: string(key)}
+	g := &group{key: string(key), bytes: int64(len(key))}
 	for i := range t.of.By() {
-		g.parts = append(g.parts, t.counter.Part(i))
+		part := t.counter.Part(i)
+		g.parts = append(g.parts, part)
+		g.bytes += int64(len(part))
 	}
 	t.groups[g.key] = g
+	t.texts += g.bytes
 	return g
 }
 
@@ -97,11 +102,11 @@ func (t *tally) bursts() bool { return len(t.groups) > 2*t.most }
 
 // bytes is about how much memory the tally takes.
 func (t *tally) bytes() int64 {
-	return int64(len(t.groups))*groupBytes + int64(t.distinct)*numberBytes
+	return int64(len(t.groups))*groupBytes + t.texts + int64(t.distinct)*numberBytes
 }
 
 const (
-	groupBytes  = 1 << 10
+	groupBytes  = 1 << 10 // besides its texts
 	numberBytes = 256
 )
 
@@ -115,6 +120,7 @@ func (t *tally) changes() []*group {
 		g.touched = false
 		if g.count == 0 {
 			delete(t.groups, g.key)
+			t.texts -= g.bytes
 		}
 	}
 	return touched
