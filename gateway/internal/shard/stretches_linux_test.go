@@ -470,6 +470,36 @@ func TestResumesShareStretches(t *testing.T) {
 	})
 }
 
+// TestStretchesOfAWatchThatChanges: streams that come while others are sent a snapshot share it, although the watch has changed, and
+// each then has all of it. One that ends with the snapshot is sent the newest state.
+func TestStretchesOfAWatchThatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStretchRig(t)
+		first, err := r.client.Get("http://gateway/v1/events?watch=a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Body.Close()
+		if _, err := io.CopyN(io.Discard, first.Body, 300<<10); err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint64(10) {
+			r.Commit("a", 2001+i, gatewaytest.Resource(fmt.Sprint("new-", i), 2001+i, "1"))
+			synctest.Wait()
+			text := r.get("/v1/events?watch=a").Text()
+			if n := strings.Count(text, "event: upsert"); n != 2001+int(i) || !strings.Contains(text, `"revision":"2000","count":2000}`) {
+				t.Errorf("stream %d is sent %d resources, and not the snapshot that others are sent", i, n)
+			}
+		}
+		if made, sent, _ := r.shards.Stretches(); made == 0 || sent < 5*made {
+			t.Errorf("%d stretches were made, and sent %d times", made, sent)
+		}
+		if text := r.body("", "identity"); !strings.Contains(text, `"revision":"2010","count":2010}`) {
+			t.Error("a stream that ends with its snapshot is not sent the newest state")
+		}
+	})
+}
+
 // snapshot returns a snapshot of the watch, from its reset on.
 func (r *rig) snapshot(encoding string) string {
 	_, after, _ := strings.Cut(r.body("", encoding), "event: reset")

@@ -20,7 +20,9 @@ type Pin struct {
 	kept bool                            // for a reader that may come; static after construction
 	pace pace
 
-	newest time.Duration // when the version was the newest, since the set was made, if other readers can begin in it; static after construction
+	// Of a reader that Begin has added.
+	newest        time.Duration // when the version was the newest, since the set was made; static after construction
+	before, after *Pin          // the readers that have begun before and after it; guarded by the mutex of the set
 
 	began time.Duration // since the set was made; static after construction
 	taken atomic.Int64  // bytes that the reader was sent
@@ -53,7 +55,7 @@ type Set struct {
 	counted  int64          // bytes that were added and retired in the era under way
 	spans    map[span]int64 // nil until there is one
 	checking bool           // a reader has a minimum rate, and takeSlow will be called
-	begun    *Pin           // the last one that Begin has added; nil: none
+	begun    *Pin           // of the readers that Begin has added, the last one that is left; nil: none
 }
 
 // era is a number of consecutive versions whose pins are not distinguished.
@@ -110,21 +112,37 @@ func (s *Set) Add(v *storage.Version, rate int64) *Pin {
 func (s *Set) Keep(v *storage.Version) *Pin { return s.addNew(v, &Pin{kept: true}) }
 
 // Begin pins a version for a reader that begins now: the one in which another reader has begun, if that was the newest
-// a moment ago, is still pinned by the last one to begin, and suits; else v, which is the newest. So readers that begin at about the
+// a moment ago, is still pinned, and suits; else v, which is the newest. So readers that begin at about the
 // same time read the same version, however fast the log changes. The pin is nil if memory of v was already retired.
 func (s *Set) Begin(v *storage.Version, rate int64, suits func(older *storage.Version) bool) (*Pin, *storage.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := &Pin{pace: pace{rate: rate}, newest: s.now()}
-	if begun := s.begun; begun != nil && begun.era != nil && s.now()-begun.newest <= BeginsWithin {
-		if older := begun.Version(); suits(older) {
-			one.newest = begun.newest
-			s.begun = s.add(begun.era, older, one)
-			return one, older
-		}
+	if last := s.begun; last != nil && s.now()-last.newest <= BeginsWithin && suits(last.Version()) {
+		v, one.newest = last.Version(), last.newest
+		s.add(last.era, v, one)
+	} else if one = s.addNewLocked(v, one); one == nil {
+		return nil, v
 	}
-	s.begun = s.addNewLocked(v, one)
-	return s.begun, v
+	if one.before = s.begun; one.before != nil {
+		one.before.after = one
+	}
+	s.begun = one
+	return one, v
+}
+
+// forgetBegun is called when a pin has ended or is taken away.
+func (s *Set) forgetBegun(one *Pin) {
+	if s.begun == one {
+		s.begun = one.before
+	}
+	if one.before != nil {
+		one.before.after = one.after
+	}
+	if one.after != nil {
+		one.after.before = one.before
+	}
+	one.before, one.after = nil, nil
 }
 
 func (s *Set) addNew(v *storage.Version, one *Pin) *Pin {
@@ -215,6 +233,7 @@ func (s *Set) end(one *Pin) {
 	one.held.Store(nil)
 	if e := one.era; e != nil {
 		one.era = nil
+		s.forgetBegun(one)
 		delete(e.pins, one)
 		if !one.kept {
 			e.readers--
@@ -422,6 +441,7 @@ func (s *Set) take(e *era) {
 	for one := range e.pins {
 		one.held.Store(nil)
 		one.era = nil
+		s.forgetBegun(one)
 	}
 	clear(e.pins)
 	e.readers = 0

@@ -175,39 +175,37 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestBegin: readers that begin within a second begin in the same version, as long as the last one of them is in it and it suits.
+// TestBegin: readers that begin within a second begin in the same version, as long as one of them is in it and it suits.
 func TestBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(nil)
 		number := uint64(0)
-		begin := func(suits bool) (*Pin, uint64) {
-			number++
-			one, v := s.Begin(&storage.Version{Number: number}, 0, func(*storage.Version) bool { return suits })
-			s.Advance(number+1, []Retired{{Born: number, Bytes: 1}}, 0, 1)
-			if one.Version() != v {
-				t.Error("another version is pinned than is returned")
-			}
-			return one, v.Number
-		}
-		var last *Pin
+		var readers []*Pin
 		for i, test := range []struct {
 			after time.Duration
 			suits bool
-			ended bool // the last reader
+			ended []int // the readers that end before
 			want  uint64
 		}{
-			{0, true, false, 1}, {BeginsWithin / 2, true, false, 1}, {BeginsWithin / 2, true, false, 1},
-			{1, true, false, 4}, // although a reader has begun in the other one at once before
-			{0, false, false, 5}, {0, true, false, 5}, {0, true, true, 7}, {0, true, false, 7},
+			{0, true, nil, 1}, {BeginsWithin / 2, true, nil, 1}, {BeginsWithin / 2, true, []int{1}, 1},
+			{1, true, nil, 4}, // although a reader has begun in the other one a moment before
+			{0, false, nil, 5}, {0, true, nil, 5}, {0, true, []int{4, 5}, 4}, {0, true, []int{0, 2, 3}, 4},
+			{0, true, []int{6, 7}, 9}, {0, true, nil, 9},
 		} {
 			time.Sleep(test.after)
-			if test.ended {
-				s.Release(last)
+			for _, j := range test.ended {
+				s.Release(readers[j])
 			}
-			one, got := begin(test.suits)
-			if last = one; got != test.want {
-				t.Errorf("reader %d begins in version %d, want %d", i, got, test.want)
+			number++
+			one, v := s.Begin(&storage.Version{Number: number}, 0, func(*storage.Version) bool { return test.suits })
+			s.Advance(number+1, []Retired{{Born: number, Bytes: 1}}, 0, 1)
+			if readers = append(readers, one); v.Number != test.want || one.Version() != v {
+				t.Errorf("reader %d begins in version %d, want %d", i, v.Number, test.want)
 			}
+		}
+		s.TakeAll()
+		if s.begun != nil {
+			t.Error("readers that have lost their version are remembered")
 		}
 	})
 }
