@@ -246,7 +246,7 @@ function Resources({ watch, facts, source, onSearched }: Props) {
           Sorted by key: {count(source.tooMany)} resources are too many to be sorted by {column(wanted.column).title} in this page.
         </p>
       )}
-      {source.window && <Tiles watch={watch} filter={filter} prefix={prefix} columns={columns.shown} />}
+      <Tiles watch={watch} model={model} source={source} filter={filter} prefix={prefix} columns={columns.shown} />
       <div className="workspace" data-opened={isOpen || undefined} style={{ '--share': `${share}%` } as CSSProperties}>
         {showsKeys && (source.store || source.tooMany > 0) && (
           <KeyPanel

@@ -1,42 +1,50 @@
 import type { CountedGroup } from '@watchtide/client/counts';
+import { useMemo } from 'react';
 import { setOptions } from '../app/route';
 import { useCounts } from '../gateway/tide';
 import { split } from '../query/cel';
-import { isMistake, parseQuery } from '../query/query';
+import { isMistake, parseQuery, type Query } from '../query/query';
 import { count } from '../text/number';
 import { Badge } from './Badge';
 import { columnPath } from './column';
 import { has, toggled } from './facet';
+import type { TableModel } from './table';
 import { type ShownColumn, searchedIn } from './useColumns';
+import { useLoadedCounts, type WordCounts } from './useLoadedCounts';
+import type { Source } from './useSource';
+import { filterIn } from './useTableModel';
 
 // More words do not fit above a table.
 const most = 10;
 
 interface Props {
   readonly watch: string;
+  readonly model: TableModel;
+  readonly source: Source;
   readonly filter: string;
   readonly prefix: string;
   readonly columns: readonly ShownColumn[];
 }
 
+const none: Query = [];
+
 /**
- * How many resources of a large watch have each word of its first enumeration, which the gateway counts: among those that the
- * rest of the filter selects. A click filters by a word, and a second one no more.
+ * How many resources have each word of the first enumeration, among those that the rest of the filter selects. The gateway
+ * counts those of a large watch, and the page those of others. A click filters by a word, and a second one no more.
  */
-export function Tiles({ watch, filter, prefix, columns }: Props) {
+export function Tiles({ watch, model, source, filter, prefix, columns }: Props) {
   const column = columns.find(({ id, enumeration }) => enumeration && columnPath(id).length > 0);
-  const by = column
-    ? columnPath(column.id)
-        .map((name) => JSON.stringify(name))
-        .join('.')
-    : '';
-  const others = column ? celWithout(filter, column.id, searchedIn(columns)) : undefined;
-  const counts = useCounts(others === undefined ? undefined : watch, { by, filter: others ?? '', prefix });
-  if (!column || !counts) return null;
-  const groups = [...counts.groups.values()].filter(isWord).sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1));
+  const id = column?.id ?? '';
+  const others = useMemo(() => queryWithout(filter, id), [filter, id]);
+  const byGateway = useGatewayCounts(column && source.window && others && watch, id, others ?? none, prefix, columns);
+  const rest = useMemo(() => filterIn(prefix, others ?? none), [prefix, others]);
+  const byPage = useLoadedCounts(column && source.store && source.cel === '' && others ? model : undefined, id, rest);
+  const counts = byGateway ?? byPage;
+  if (!column || !counts || counts.words.size === 0) return null;
+  const words = [...counts.words].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
   return (
     <fieldset className="bar tiles" aria-label={`Resources by ${column.title}`} data-total={counts.total}>
-      {groups.slice(0, most).map(({ values: [word], count: n }) => (
+      {words.slice(0, most).map(([word, n]) => (
         <button
           key={word}
           type="button"
@@ -51,17 +59,26 @@ export function Tiles({ watch, filter, prefix, columns }: Props) {
   );
 }
 
-type Word = CountedGroup & { readonly values: readonly [string] };
+function useGatewayCounts(
+  watch: string | undefined,
+  id: string,
+  others: Query,
+  prefix: string,
+  columns: readonly ShownColumn[],
+): WordCounts | undefined {
+  const { cel, rest } = split(others, searchedIn(columns));
+  const by = columnPath(id)
+    .map((name) => JSON.stringify(name))
+    .join('.');
+  const counts = useCounts(rest.length === 0 ? watch : undefined, { by, filter: cel, prefix });
+  return useMemo(() => counts && { total: counts.total, words: new Map([...counts.groups.values()].flatMap(wordOf)) }, [counts]);
+}
 
-const isWord = (group: CountedGroup): group is Word => typeof group.values[0] === 'string' && group.values[0] !== '';
+const wordOf = ({ values: [word], count }: CountedGroup): Array<[string, number]> =>
+  typeof word === 'string' && word !== '' ? [[word, count]] : [];
 
-// What the gateway evaluates of a filter, without the conditions on a field; undefined if it cannot evaluate all of it.
-function celWithout(filter: string, field: string, searched: readonly string[]): string | undefined {
+// A filter without the conditions on a field; undefined if it has a mistake.
+function queryWithout(filter: string, field: string): Query | undefined {
   const query = parseQuery(filter);
-  if (isMistake(query)) return undefined;
-  const { cel, rest } = split(
-    query.filter((term) => term.kind !== 'field' || term.field !== field),
-    searched,
-  );
-  return rest.length === 0 ? cel : undefined;
+  return isMistake(query) ? undefined : query.filter((term) => term.kind !== 'field' || term.field !== field);
 }

@@ -1,6 +1,7 @@
 import type { Resource } from '@watchtide/client';
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react';
 import { type Filter, filterOf } from '../query/holds';
+import type { Query } from '../query/query';
 import { LoadedModel } from './model';
 import type { TableModel, TableStatus } from './table';
 import type { Source } from './useSource';
@@ -15,16 +16,17 @@ export function useTableModel({ store, window, query, cel, sort: { column, desce
   useEffect(() => model.follow(), [model]);
   useEffect(() => {
     if (model instanceof WindowModel) model.arrange(windowed);
-    else model.arrange({ sort, filter: both(prefixFilter(prefix), filterOf(query)) });
+    else model.arrange({ sort, filter: filterIn(prefix, query) });
   }, [model, windowed, sort, query, prefix]);
   return model;
 }
 
-const prefixFilter = (prefix: string): Filter | undefined =>
-  prefix === '' ? undefined : ({ key, key_encoding }) => key_encoding === undefined && key.startsWith(prefix);
-
-const both = (a: Filter | undefined, b: Filter | undefined): Filter | undefined =>
-  a && b ? (resource) => a(resource) && b(resource) : (a ?? b);
+/** Returns a filter for the resources whose keys begin with a prefix, and of which a query holds; undefined for all. */
+export function filterIn(prefix: string, query: Query): Filter | undefined {
+  const filter = filterOf(query);
+  if (prefix === '') return filter;
+  return (resource) => resource.key_encoding === undefined && resource.key.startsWith(prefix) && (!filter || filter(resource));
+}
 
 function useModel<T>(model: TableModel, read: () => T): T {
   return useSyncExternalStore(

@@ -70,6 +70,7 @@ async function show(count: number, filter = '', sort = '', facts: object = { cou
   });
   render(<ResourcesPage watch="pods" />);
   await pass();
+  for (let i = 0; i < 20 && followed.size + windows.length === 0; i++) await pass(); // on a busy machine, answers take longer
   await pass();
 }
 
@@ -167,6 +168,25 @@ describe('a filter', () => {
     screen.getByText(/^Character 11: the quote is not closed/);
     await type('stat:bad');
     screen.getByText(/No resource here has a field “stat”: did you mean “state”\?/);
+  });
+});
+
+describe('the tiles of a watch that is loaded', () => {
+  const tiles = () => screen.queryByRole('group', { name: 'Resources by state' })?.textContent;
+
+  it('are counted by the page, among what the rest of the filter selects, and follow changes', async () => {
+    const values = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`k${i}`, { state: ['bad', 'ok'][i % 2], n: i }]));
+    await show(9);
+    await load('', values);
+    expect([tiles(), counted]).toEqual(['bad 5ok 4', undefined]);
+    await type('state:ok n>2');
+    expect([tiles(), keys()]).toEqual(['bad 3ok 3', ['k3', 'k5', 'k7']]);
+    await act(() => followed.get('')!.change(6, { k4: { state: 'ok', n: 4 } }));
+    await pass(1_100);
+    expect(tiles()).toBe('ok 4bad 2');
+    fireEvent.click(within(screen.getByRole('group', { name: 'Resources by state' })).getByRole('button', { name: /bad/ }));
+    await pass(400);
+    expect(keys()).toEqual(['k6', 'k8']);
   });
 });
 
@@ -308,6 +328,14 @@ describe('a large watch', () => {
     fireEvent.click(tiles()[1]!);
     await pass(400);
     expect(new URLSearchParams(location.hash.split('?')[1]).get('filter')).toBe('n>1');
+  });
+
+  it('has no tiles while a filter has a mistake', async () => {
+    await show(large.length, 'state:bad');
+    await answer(named);
+    await change('filter=state:bad+"x');
+    await pass();
+    expect(counted).toBeUndefined();
   });
 
   it('shows a refusal', async () => {
