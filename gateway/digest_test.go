@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -418,6 +420,42 @@ func TestDigestRequests(t *testing.T) {
 			if text := x.Text(); x.Response.StatusCode != test.want || !strings.Contains(text, test.says) {
 				t.Errorf("%s: %d %.300s, want %d %s", test.path, x.Response.StatusCode, text, test.want, test.says)
 			}
+		}
+	})
+}
+
+// TestBucketOfManyKeys: a bucket that has more keys than a page is read in pages, which have each key once.
+func TestBucketOfManyKeys(t *testing.T) {
+	const n, page = 10_500, 10_000
+	synctest.Test(t, func(t *testing.T) {
+		var all []stream.Resource
+		for i := 0; len(all) < n; i++ { // keys that happen to be in one bucket
+			if key := fmt.Sprint("k", i); digest.BucketOf(digest.OfKey(key), digest.Buckets(n)) == 0 {
+				all = append(all, gatewaytest.Resource(key, 10, "1"))
+			}
+		}
+		r := newRig(t, Config{}, "w")
+		prime(r, "a", 10, all)
+		w, _ := r.Registry.Watch("w")
+		path := "/v1/watches/w/digests/" + w.Snapshot().Digest().String() + "/keys?bucket=0"
+		found, sizes := map[string]bool{}, []int{}
+		for token := ""; len(sizes) == 0 || token != ""; {
+			x := r.get(path + "&page_token=" + token)
+			synctest.Wait()
+			var answer struct {
+				Keys          []struct{ Key string }
+				NextPageToken string `json:"next_page_token"`
+			}
+			if err := json.Unmarshal([]byte(x.Text()), &answer); err != nil || x.Response.StatusCode != 200 {
+				t.Fatalf("%d, %v: %.300s", x.Response.StatusCode, err, x.Text())
+			}
+			for _, k := range answer.Keys {
+				found[k.Key] = true
+			}
+			sizes, token = append(sizes, len(answer.Keys)), answer.NextPageToken
+		}
+		if len(found) != n || !slices.Equal(sizes, []int{page, n - page}) {
+			t.Errorf("%d keys in pages of %v, want %d in pages of %d at most", len(found), sizes, n, page)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package digest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -60,6 +61,70 @@ func TestPieces(t *testing.T) {
 			t.Errorf("%q divided at %d: %x, want %x", text, i, got, want)
 		}
 	})
+}
+
+// inverse returns the number that an odd one gives 1 with.
+func inverse(n uint64) uint64 {
+	x := n
+	for range 6 {
+		x *= 2 - n*x
+	}
+	return x
+}
+
+// TestCollision: XXH64 can be turned around, so that somebody can make two resources with one hash. Their states have
+// the same digest. This is what docs/protocol.md says that a digest does not withstand.
+func TestCollision(t *testing.T) {
+	text := []byte("1\n\n" + strings.Repeat("a key of two blocks ", 4)[:61]) // the value 1, no encoding, and the key
+	other := bytes.Clone(text)
+	binary.LittleEndian.PutUint64(other[8:], 0x4141414141414141)
+	lane := func(text []byte) uint64 {
+		return bits.RotateLeft64(prime2+binary.LittleEndian.Uint64(text[8:])*prime2, 31) * prime1
+	}
+	second := binary.LittleEndian.Uint64(text[40:]) + (lane(text)-lane(other))*inverse(prime2)
+	binary.LittleEndian.PutUint64(other[40:], second) // the second lane is the same again
+	one, two := string(text[3:]), string(other[3:])
+	a, b := Of(one, []byte("1"), ""), Of(two, []byte("1"), "")
+	if one == two || a != b || uint64(a) != plain(text) || uint64(b) != plain(other) {
+		t.Fatalf("%q has %x, %q has %x", one, a, two, b)
+	}
+	if left, right := (Digest{}).Add(a), (Digest{}).Add(b); left != right {
+		t.Errorf("digests %v and %v", left, right)
+	}
+	mine, theirs := NewTable(1), NewTable(1)
+	mine.Add(OfKey(one), a)
+	theirs.Add(OfKey(two), b)
+	if got, err := mine.Differing(theirs.Bytes()); err != nil || len(got) > 0 {
+		t.Errorf("buckets %v differ, %v", got, err)
+	}
+}
+
+// TestCountIsCompared: a resource with the hash 0 does not change the sum. The count tells that it is missing.
+func TestCountIsCompared(t *testing.T) {
+	text := []byte("1\n\nzero" + strings.Repeat(".", 9)) // 16 bytes: two words
+	word := bits.RotateLeft64(uint64(prime5)+16^round(0, binary.LittleEndian.Uint64(text)), 27)*prime1 + prime4
+	// The last word makes 0 of it: it is taken back step by step.
+	p4 := uint64(prime4)
+	last := bits.RotateLeft64(-p4*inverse(prime1), -27) ^ word
+	last = bits.RotateLeft64(last*inverse(prime1), -31) * inverse(prime2)
+	binary.LittleEndian.PutUint64(text[8:], last)
+	zero := Of(string(text[3:]), []byte("1"), "")
+	if zero != 0 || plain(text) != 0 {
+		t.Fatalf("the hash is %x", zero)
+	}
+	h := Of("a", []byte("1"), "")
+	without := Digest{}.Add(h)
+	with := without.Add(zero)
+	if with == without || with.Lo != without.Lo || with.Hi != without.Hi {
+		t.Errorf("digests %v and %v: want two that differ in the count alone", with, without)
+	}
+	mine, theirs := NewTable(2), NewTable(2)
+	mine.Add(OfKey("a"), h)
+	theirs.Add(OfKey("a"), h)
+	theirs.Add(OfKey(string(text[3:])), zero)
+	if got, err := mine.Differing(theirs.Bytes()); err != nil || len(got) != 1 {
+		t.Errorf("buckets %v differ, %v", got, err)
+	}
 }
 
 // plain is XXH64 with the seed 0 as its specification has it, step by step.

@@ -6,7 +6,7 @@ import "math/rand/v2"
 // Phase is what was being written when the power was lost.
 type Phase string
 
-// The phases of a transaction. Between them the disk is synced.
+// The phases of a transaction. Between them the disk is synced, which a [Recording] finds out.
 const (
 	Data Phase = "data" // its pages
 	Meta Phase = "meta" // the page that says where they are

@@ -176,3 +176,17 @@ func TestNoneOf(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestVersionsThatKeepDeletes: a watch from the past is trusted with deletes from the releases on that send all of them.
+func TestVersionsThatKeepDeletes(t *testing.T) {
+	for text, want := range map[string]bool{
+		"2.3.8": false, "3.3.27": false, "3.4.0": false, "3.4.35": false, "3.4.36": true, "3.4.37": true,
+		"3.5.0": false, "3.5.17": false, "3.5.18": true, "3.5.21": true, "3.5.18-rc.0": false,
+		"3.6.0-alpha.0": false, "3.6.0-rc.0": false, "3.6.0-rc.5": false, "3.6.0": true, "3.6.4": true, "3.7.0": true, "4.0.0": true,
+		"": false, "3.6": false, "x": false,
+	} {
+		if got := keepsDeletes(text); got != want {
+			t.Errorf("%q keeps deletes: %t, want %t", text, got, want)
+		}
+	}
+}
