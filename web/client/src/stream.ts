@@ -26,9 +26,6 @@ const maxGone = 5;
 // The longest random wait before a request that was refused for now is made again, at first.
 const retryMs = 2_000;
 
-// The statuses of refusals that say nothing about what was asked.
-const notNow = [429, 502, 503, 504];
-
 /** How a stream ended, and what the server said about reconnecting. */
 export interface StreamEnd {
   /** Missing if the server ended the stream cleanly. */
@@ -183,7 +180,7 @@ export class Stream {
       store.failed = failed;
       this.cut(`${store.watch} could not be verified: ${reason}`);
     };
-    const late = setTimeout(() => fail(`it took longer than ${repairMs / 1_000} s`, store.failed ?? true), repairMs);
+    const late = setTimeout(() => fail('it took longer than 20 s', store.failed ?? true), repairMs);
     this.#mending.add(store);
     store.failed = undefined;
     try {
@@ -208,7 +205,8 @@ export class Stream {
     }
   }
 
-  // While there is no answer for now, it asks again, after the time that the gateway named and a random one.
+  // While there is no answer for now, from a gateway without room for it or from a proxy without a gateway, it asks again, after the
+  // time that was named and a random one.
   async #ask(store: Store, path: string, query: URLSearchParams): Promise<string> {
     const { signal } = this.#abort;
     const [spec] = specsOf(new URLSearchParams(store.query));
@@ -223,7 +221,7 @@ export class Stream {
         return text;
       } catch (error) {
         const { status, retryAfterMs = 0 } = error as Partial<RefusedError>;
-        if (signal.aborted || (status && !notNow.includes(status))) throw error;
+        if (signal.aborted || (status && status !== 429 && status < 502)) throw error;
         store.failed = false;
         this.#retryMs = retryAfterMs || this.#retryMs; // if the stream ends before that
         await pause(retryAfterMs + Math.random() * mostMs, signal);
