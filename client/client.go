@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,11 +22,24 @@ const readBuffer = 64 << 10
 
 // Client follows, reads and writes the watches of one gateway.
 //
-// Static after New; all methods may be called from any goroutine.
+// All methods may be called from any goroutine.
 type Client struct {
+	// Static after New.
 	base      *url.URL
 	options   Options
 	transport http.RoundTripper
+
+	refusedDigests atomic.Int64 // when the server refused digests last, in ns since 1970; 0: it has not
+}
+
+// undigestedFor is how long streams have no digests after a server has refused them. Then they ask again: another version may
+// run by then.
+const undigestedFor = 10 * time.Minute
+
+// digests reports whether the server may know digests.
+func (c *Client) digests() bool {
+	at := c.refusedDigests.Load()
+	return at == 0 || time.Since(time.Unix(0, at)) >= undigestedFor
 }
 
 // Options specify how requests are made.

@@ -96,6 +96,39 @@ func TestNoDigestIsEverRight(t *testing.T) {
 	})
 }
 
+// TestServerWithoutDigests: a server that refuses digests is asked for them once by all loops of a client, and again after some time.
+func TestServerWithoutDigests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var refused []time.Duration
+		streams := 0
+		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("digest") && len(refused) < 2 {
+				refused = append(refused, time.Since(began))
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprint(w, `{"status":400,"detail":"unknown","parameter":"digest"}`)
+				return
+			}
+			if streams++; r.URL.Query().Has("digest") != (len(refused) == 2 && time.Since(began) >= 2*undigestedFor) {
+				t.Errorf("after %v a stream has digests: %v", time.Since(began), r.URL.Query().Has("digest"))
+			}
+			write(w, heldBefore+goodbye("draining", 60_000))
+		})
+		defer stop()
+		first := c.Replica(t.Context(), "w")
+		defer first.Close()
+		time.Sleep(30 * time.Second)
+		second := c.Replica(t.Context(), "w")
+		defer second.Close()
+		time.Sleep(3 * undigestedFor)
+		synctest.Wait()
+		if len(refused) != 2 || refused[1]-refused[0] < undigestedFor || streams < 20 {
+			t.Errorf("digests were refused after %v, and there were %d streams", refused, streams)
+		}
+	})
+}
+
 // TestVerifyingOnlyWhatWasAskedFor: of a watch that a server sends unasked nothing is kept, and nothing is
 // read.
 func TestVerifyingOnlyWhatWasAskedFor(t *testing.T) {

@@ -362,11 +362,7 @@ var ErrUnavailable = errors.New("no answer for now")
 func unavailable(err error) bool {
 	var p *Problem
 	if errors.As(err, &p) {
-		switch p.Status {
-		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return true
-		}
-		return false
+		return p.Status == http.StatusTooManyRequests || p.Status >= http.StatusBadGateway
 	}
 	var request *url.Error
 	var cut cutError

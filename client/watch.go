@@ -124,7 +124,7 @@ type follower struct {
 	revoked  bool     // the last goodbye said that access to one watch, or to all, was revoked
 	left     bool     // yield has returned false
 
-	undigested bool                   // the next request is one to a server that knows no digests
+	digests    bool                   // the newest request asked for digests
 	unverified map[string]*unverified // by watch: what the client has of it could not be verified
 }
 
@@ -175,7 +175,6 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	defer f.mover.ended()
 	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.from()}
 	connection.Handle = func(e Event) error { return f.event(ctx, e) }
-	f.undigested = false
 	if header != "" {
 		connection.Header = map[string]string{"Authorization": header}
 	}
@@ -223,8 +222,8 @@ func (f *follower) unaccepted(ctx context.Context, token string, reason error) (
 // without continues without the watch that a final refusal is about, if it is about one of several.
 func (f *follower) without(p *Problem) (time.Duration, error) {
 	at := slices.Index(f.watches, p.Watch)
-	if p.Status == http.StatusBadRequest && (p.Parameter == "digest" || p.Parameter == "resume") && f.verify != nil {
-		f.undigested = true // an older server
+	if p.Status == http.StatusBadRequest && (p.Parameter == "digest" || p.Parameter == "resume") && f.digests {
+		f.client.refusedDigests.Store(time.Now().UnixNano()) // an older server, or one without digests
 		return atOnce, p
 	}
 	aboutOne := p.Status == http.StatusBadRequest || p.Status == http.StatusNotFound || p.Status == http.StatusRequestURITooLong
@@ -407,7 +406,7 @@ func (f *follower) url() string {
 	if len(f.first) > 0 && f.counting == nil && placeOf(f.id, f.watches[0]) == "" {
 		query.Set("first."+f.watches[0], listOf(f.first))
 	}
-	if f.verify != nil && !f.undigested {
+	if f.digests = f.verify != nil && f.client.digests(); f.digests {
 		query.Set("digest", "1")
 		query.Set("resume", "digest")
 	}

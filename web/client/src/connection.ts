@@ -18,6 +18,9 @@ const maxDebounceMs = 30_000;
 // as fresh as that of a silent stream. It is one heartbeat.
 const graceMs = 15_000;
 
+// So long after a gateway has refused digests streams have none. Then they ask again: another version may run by then.
+const undigestedMs = 600_000;
+
 // The least time between two attempts, however often the network comes back.
 const minIntervalMs = 1_000;
 const maxIntervalMs = 30_000;
@@ -65,6 +68,7 @@ export class Connection {
   readonly #pause = new Pause();
   readonly #page: PageLifecycle;
   readonly #control: RateControl;
+  #undigestedUntil = 0; // the gateway is older than digests
   #rate: string | undefined; // that of the newest request
   #withoutRate: boolean | undefined; // the gateway is older than rates
   #stream: Stream | undefined;
@@ -155,13 +159,13 @@ export class Connection {
   async #attempt(): Promise<StreamEnd> {
     this.#immediately = false;
     this.#withoutRate = false;
-    let digests = this.#digests && !this.stores.undigested;
     for (;;) {
+      const digests = this.#digests && !this.stores.undigested && performance.now() >= this.#undigestedUntil;
       const end = await this.#read(digests);
-      const { status, problem } = end.error instanceof RefusedError ? end.error : {};
+      const { status, problem } = (end.error ?? {}) as Partial<RefusedError>;
       const parameter = status === 400 && this.#wanted && !this.#cut && problem?.parameter;
       // An older gateway is asked again without what it does not know.
-      if (digests && (parameter === 'digest' || parameter === 'resume')) digests = false;
+      if (digests && (parameter === 'digest' || parameter === 'resume')) this.#undigestedUntil = performance.now() + undigestedMs;
       else if (this.#rate && parameter === 'max_rate') this.#withoutRate = true;
       else return end;
     }

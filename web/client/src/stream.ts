@@ -31,9 +31,6 @@ const elsewhereMs = 50;
 // The longest random wait before a request that was refused for now is made again, at first.
 const retryMs = 2_000;
 
-// The statuses of refusals that say nothing about what was asked.
-const notNow = [429, 502, 503, 504];
-
 /** How a stream ended, and what the server said about reconnecting. */
 export interface StreamEnd {
   /** Missing if the server ended the stream cleanly. */
@@ -188,7 +185,7 @@ export class Stream {
       store.failed = failed;
       this.cut(`${store.watch} could not be verified: ${reason}`);
     };
-    const late = setTimeout(() => fail(`it took longer than ${repairMs / 1_000} s`, store.failed ?? true), repairMs);
+    const late = setTimeout(() => fail('it took longer than 20 s', store.failed ?? true), repairMs);
     this.#mending.add(store);
     store.failed = undefined;
     try {
@@ -213,8 +210,8 @@ export class Stream {
     }
   }
 
-  // Where the state is gone, it asks some more times. While there is no answer for now, it asks again, after the time that the gateway named
-  // and a random one.
+  // Where the state is gone, it asks some more times. While there is no answer for now, from a gateway without room for it or from a proxy
+  // without a gateway, it asks again, after the time that was named and a random one.
   async #ask(store: Store, path: string, query: URLSearchParams): Promise<string> {
     const { signal } = this.#abort;
     const [spec] = specsOf(new URLSearchParams(store.query));
@@ -233,7 +230,7 @@ export class Stream {
           await pause(Math.random() * elsewhereMs, signal);
           continue;
         }
-        if (signal.aborted || (status && !notNow.includes(status))) throw error;
+        if (signal.aborted || (status && status !== 429 && status < 502)) throw error;
         store.failed = false;
         this.#retryMs = retryAfterMs || this.#retryMs; // if the stream ends before that
         await pause(retryAfterMs + Math.random() * mostMs, signal);

@@ -401,7 +401,7 @@ describe('while it is found out what differs', () => {
   });
 });
 
-test('an older gateway is asked again at once without digests, and the next one with them', async () => {
+test('an older gateway is asked again at once without digests, and the next one with them after some time', async () => {
   const onError = vi.fn();
   const store = await f.start({ onError });
   const refuse = (parameter: string) =>
@@ -413,6 +413,17 @@ test('an older gateway is asked again at once without digests, and the next one 
   await pass();
   expect(store.state).toBe('in_sync');
   expect(onError).not.toHaveBeenCalled();
+  for (let n = 0; n < 3; n++) {
+    f.server.stream.cut();
+    await pass(30_000);
+    expect([f.server.exchanges.length, f.server.stream.digests]).toEqual([3 + n, '']);
+    f.server.stream.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
+    await pass();
+  }
+  for (let n = 0; n < 60; n++) {
+    f.server.stream.send(': heartbeat\n\n');
+    await pass(10_000);
+  }
   f.server.stream.cut();
   await pass(1_000);
   expect(f.server.stream.digests).toBe('digest=1&resume=digest'); // the hashes are known
