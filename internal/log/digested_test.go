@@ -491,3 +491,87 @@ func TestDigestsTurnedOff(t *testing.T) {
 		}
 	})
 }
+
+// TestVerifyInTheMiddle: a catch-up that cannot go on, since its version was taken away and deletes are forgotten, or since
+// another order has begun, ends with a digest in place of a reset. A snapshot begins again.
+func TestVerifyInTheMiddle(t *testing.T) {
+	const n = 3000
+	for _, test := range []struct {
+		name   string
+		resume *stream.Position
+		live   bool // it has caught up before, and fell behind
+		cut    func(t testing.TB, w *Writer)
+		reason string // of a reset; "": there is none
+	}{
+		{"deletes are forgotten while it resumes", &stream.Position{Watch: "w", Epoch: "e", Upserts: n, AsOf: n}, false, forgetDeletes, ""},
+		{"another order while it resumes", &stream.Position{Watch: "w", Epoch: "e", Upserts: n, AsOf: n}, false, otherOrder, ""},
+		{"deletes are forgotten while it catches up", nil, true, forgetDeletes, ""},
+		{"another order while it catches up", nil, true, otherOrder, ""},
+		{"deletes are forgotten in the first snapshot", nil, false, forgetDeletes, "expired"},
+		{"another order in the first snapshot", nil, false, otherOrder, "epoch_changed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 50}})
+				large := func(revision uint64, value string) (all []Change) {
+					for i := range uint64(n) {
+						c := upsert(fmt.Sprint("k", i), revision+i+1)
+						c.Value = fmt.Appendf(nil, "%q", strings.Repeat(value, 1000))
+						all = append(all, c)
+					}
+					return all
+				}
+				mustReplace(t, w, "e", n, large(0, "x")...)
+				inSync(w)
+				s := w.Subscribe(SubscribeOptions{Resume: test.resume, Digest: true, Verify: true})
+				defer s.Close()
+				c, b := &client{state: map[string]string{}}, Batch{}
+				for test.live && s.Next(&b) {
+					c.apply(&b)
+				}
+				if test.live || test.resume != nil {
+					mustCommit(t, w, 2*n, large(n, "y")...)
+				}
+				for b.Count(stream.Upsert) == 0 {
+					if !s.Next(&b) || b.Count(stream.EndOfSnapshot) > 0 {
+						t.Fatal("the first flush has nothing, or all")
+					}
+					c.apply(&b)
+				}
+				test.cut(t, w)
+				reasons, last := []string(nil), stream.Event{}
+				for s.Next(&b) {
+					c.apply(&b)
+					for e := range b.Events() {
+						if e.Type == stream.Reset {
+							reasons = append(reasons, e.Reason)
+						}
+						if e.Type == stream.EndOfSnapshot {
+							last = e
+						}
+					}
+				}
+				want := []string{test.reason}
+				if test.reason == "" {
+					want = nil
+				}
+				if !slices.Equal(reasons, want) || last.Verify != (test.reason == "") || last.Digest != w.Snapshot().Digest().String() {
+					t.Errorf("resets %q, want %q; in the end %+v", reasons, want, last)
+				}
+				if !s.CaughtUp() {
+					t.Error("it has not caught up")
+				}
+			})
+		})
+	}
+}
+
+func forgetDeletes(t testing.TB, w *Writer) {
+	w.pins.TakeAll()
+	for i := range uint64(200) {
+		revision := w.Snapshot().Revision() + 1
+		mustCommit(t, w, revision, remove(fmt.Sprint("k", i), revision))
+	}
+}
+
+func otherOrder(t testing.TB, w *Writer) { mustReplace(t, w, "f", 7, upsert("k1", 7)) }

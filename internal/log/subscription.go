@@ -156,6 +156,7 @@ func (j *joined) withRun(v *storage.Version, p stream.Position) stream.Position 
 type delivered struct {
 	moved    bool            // no batch has carried the position yet
 	partial  bool            // the reader was sent changes that its position does not cover
+	cleared  bool            // the reader was sent a reset, and not the end of that snapshot
 	cursor   uint64          // everything up to this seq was delivered
 	position stream.Position // everything up to it was delivered
 }
@@ -182,7 +183,7 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 // be read any more.
 func (s *Subscription) replace(f *Subscription, keep bool, move uint64) {
 	s.options, s.move = f.options, max(f.move, move)
-	s.position, s.partial, s.sentStatus = f.position, f.partial, f.sentStatus
+	s.position, s.partial, s.cleared, s.sentStatus = f.position, f.partial, f.cleared, f.sentStatus
 	if keep {
 		s.keep(f)
 	}
@@ -366,7 +367,7 @@ func (s *Subscription) end(b *Batch) {
 	case releasing:
 		s.released(b, &w)
 	case snapshot:
-		s.synced = true
+		s.synced, s.cleared = true, false
 		end := stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count()}
 		if s.hasDeletes(w.v) {
 			end.Deletes, end.Horizon = true, w.v.Horizon
@@ -376,7 +377,7 @@ func (s *Subscription) end(b *Batch) {
 			s.addStatus(b, w.v, true)
 		}
 	case resuming:
-		s.synced = true
+		s.synced, s.cleared = true, false
 		b.addEvent(s.withState(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true}, w.v))
 		if behind {
 			s.addStatus(b, w.v, true)
@@ -483,7 +484,7 @@ func (s *Subscription) ahead(b *Batch, v *storage.Version) bool {
 func (s *Subscription) reset(b *Batch, v *storage.Version, reason stream.ResetReason) {
 	s.join(v)
 	s.fromThisLog, s.early = true, false
-	s.ownStatus, s.partial = nil, false
+	s.ownStatus, s.partial, s.cleared = nil, false, true
 	s.place(0, v)
 	b.addEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive
@@ -547,9 +548,9 @@ func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetR
 	s.verify(b, v, s.options.Resume)
 }
 
-// beginAgain begins again for a reader that has something already.
+// beginAgain begins again for a reader that has something already: part of a snapshot is not enough to verify.
 func (s *Subscription) beginAgain(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.verifies() || v.Window.Is || !s.synced && s.begun {
+	if !s.verifies() || v.Window.Is || s.cleared {
 		s.reset(b, v, reason)
 		return
 	}

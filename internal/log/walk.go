@@ -301,7 +301,7 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 		// A gateway that follows must learn of an outage before it receives anything
 		// from after it, and a bookmark would commit what it has received so far.
 		s.log.pins.Release(pinned)
-		s.reset(b, newest, stream.ResetExpired)
+		s.beginAgain(b, newest, stream.ResetExpired)
 		return
 	}
 	w.midTransaction = false
