@@ -32,6 +32,7 @@ var attacks = []attack{
 	regexStarvesViews,
 	viewDrag,
 	windowMoves,
+	manyWindows,
 	grpcOverTLS,
 	logoutsPushOut,
 	twoTokens,

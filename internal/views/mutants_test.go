@@ -224,12 +224,6 @@ var windowMutants = []mutant{
 		"\tif !moved {",
 	},
 	{
-		"a window whose rows have moved is not told of the last change of a row in the same transaction",
-		"internal/views/sorted.go",
-		"\t\tt.altered[projected.Key] = struct{}{}\n",
-		"",
-	},
-	{
 		"the first window that a change concerns is not told",
 		"internal/views/sorted.go",
 		"w.Offset > from-t.most })",
@@ -303,6 +297,24 @@ var miscounts = []mutant{
 		"internal/views/counts.go",
 		"return c.begun && !c.stale && c.primed == newest.Generation() && newest.Forgotten() <= c.seq",
 		"return c.begun && !c.stale && newest.Forgotten() <= c.seq",
+	},
+	{
+		"the sum of a group keeps what has left it",
+		"internal/views/tally.go",
+		"\t\ts.sum.Sub(&s.sum, units)\n",
+		"",
+	},
+	{
+		"a number that does not occur any more stays the least",
+		"internal/views/tally.go",
+		"\t\ts.least.clean(s.all)\n",
+		"",
+	},
+	{
+		"the former value of a resource stays in its group",
+		"internal/views/counts.go",
+		"\tif before != nil {\n",
+		"\tif before != nil && e.Deleted() {\n",
 	},
 }
 

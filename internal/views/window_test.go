@@ -66,6 +66,18 @@ func TestWindow(t *testing.T) {
 	})
 }
 
+// TestWindowRowThatChangesWhileItIsElsewhere: within a transaction a resource is behind its window, changes there, and comes back.
+func TestWindowRowThatChangesWhileItIsElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":0}`, `m={"n":2}`, `z={"n":3}`)
+		s := subscribe(t, f.open(ordered(t, "n", 1, 1), "c"), nil)
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `m={"n":2}@2`, "end@2 of 3")
+		f.commit(`b={"n":1}`, `m={"n":2,"x":1}`, `a=`)
+		wantLines(t, "a transaction", s.lines(), `m={"n":2,"x":1}@3`)
+	})
+}
+
 // TestWindowIsLeftAsOfThatChange: what has left a window may be gone from the view when a reader resumes, catches up, or is sent
 // the changes of a tick. So these do not say that the view has it.
 func TestWindowIsLeftAsOfThatChange(t *testing.T) {
