@@ -41,6 +41,7 @@ type fake struct {
 	roots func(n int) (trustDomain string, err error)     // nil: not implemented
 	// probe answers the probes; nil: not found.
 	probe func(ctx context.Context) error
+	at    string // the epoch that the watch has at first
 
 	mu     sync.Mutex // guards what follows
 	calls  map[string]int
@@ -240,7 +241,7 @@ func bubble(t *testing.T, f *fake, c Config, test func(t *testing.T, watch func(
 			r := &running{ended: make(chan struct{})}
 			watching.Go(func() {
 				defer close(r.ended)
-				r.err = s.Watch(ctx, stream.Resume{}, &r.lines)
+				r.err = s.Watch(ctx, stream.Resume{Epoch: f.at}, &r.lines)
 			})
 			return r
 		})

@@ -46,6 +46,28 @@ func resumed(w *watch.Watch, position stream.Position) log.ResumeOutcome {
 	return s.Outcome()
 }
 
+// TestEpochOfResourcesGoesOn: a process that begins at an epoch that the one before has named goes on in it.
+func TestEpochOfResourcesGoesOn(t *testing.T) {
+	f := emptied()
+	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
+		first := watch()
+		<-first.ended
+		second := watch()
+		second.want(t, "an empty one", "reset =0")
+		if f.at = second.epoch[0]; first.epoch[0] == f.at {
+			t.Errorf("the epoch is still %s", f.at)
+		}
+	})
+	next := &fake{at: f.at, watch: speaks("."), list: always("c@3")}
+	bubble(t, next, Config{}, func(t *testing.T, watch func() *running) {
+		r := watch()
+		r.want(t, "the next process", "reset +c@3 =3")
+		if r.epoch[0] != f.at {
+			t.Errorf("the epoch is %s, want %s", r.epoch[0], f.at)
+		}
+	})
+}
+
 // TestJournalAfterARestore: a process has noticed a restore, and named the order anew. The next one goes on in
 // that order: positions from after the restore are exact, and those from before it are of another order.
 func TestJournalAfterARestore(t *testing.T) {
