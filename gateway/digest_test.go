@@ -360,7 +360,7 @@ func TestResumeByDigestGivesUp(t *testing.T) {
 		c, err := client.New("http://gateway", client.Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/keys") {
 				refused++
-				return nil, &net.OpError{Op: "read", Err: net.ErrClosed}
+				return problemAnswer(r, 404, ""), nil
 			}
 			return b.RoundTrip(r)
 		})})
