@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -578,6 +580,40 @@ func TestDigestsTurnedOffWhileVerifying(t *testing.T) {
 		}
 		if replica.Len() != 999 || replica.Revision() != "7" || tried != 1 {
 			t.Errorf("%d resources at %s, after %q", replica.Len(), replica.Revision(), b.asked)
+		}
+	})
+}
+
+// TestRequestsAboutOneStateHoldNoProcessor: while an answer about a state is made, others about the state wait. Requests of
+// other kinds are answered meanwhile.
+func TestRequestsAboutOneStateHoldNoProcessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "w")
+		prime(r, "a", 10, content(100, 10, nil))
+		w, _ := r.Registry.Watch("w")
+		d, _ := w.Digested(w.Snapshot().Digest())
+		if err := d.TakeTurn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		state := "/v1/watches/w/digests/" + w.Snapshot().Digest().String()
+		waiting := make([]*gatewaytest.Exchange, 2*runtime.GOMAXPROCS(0))
+		var answered sync.WaitGroup
+		for i := range waiting {
+			answered.Go(func() { waiting[i] = r.get(state) })
+		}
+		synctest.Wait()
+		history := r.get("/v1/watches/w/history")
+		time.Sleep(time.Second)
+		if text := history.Text(); history.Response == nil || history.Response.StatusCode != 200 {
+			t.Errorf("the history: %.200s", text)
+		}
+		d.EndTurn()
+		answered.Wait()
+		synctest.Wait()
+		for _, x := range waiting {
+			if text := x.Text(); x.Response == nil || x.Response.StatusCode != 200 || !strings.Contains(text, `"table"`) {
+				t.Errorf("a request that has waited: %.200s", text)
+			}
 		}
 	})
 }

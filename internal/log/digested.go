@@ -2,6 +2,7 @@ package log
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -52,8 +53,7 @@ type digestedStates struct {
 	kept  []*Digested
 	asked *Digested // the newest state that a request was for, and no reader was sent; nil: none
 
-	making  sync.Mutex   // held while an index is made
-	indexed [2]*Digested // of kept, those that were given an index last, the newer one last; guarded by making
+	indexed [2]*Digested // of kept, those that were given an index last, the newer one last
 }
 
 // Digested is a state of a log that is kept for a while, so that readers that hold another one can
@@ -64,9 +64,10 @@ type Digested struct {
 	account *memory.Account
 	digest  digest.Digest
 	pin     *pin.Pin
-	at      time.Time // when it was kept
-	common  bool      // it is kept since other replicas do
-	only    bool      // it is kept for a request alone
+	at      time.Time     // when it was kept
+	common  bool          // it is kept since other replicas do
+	only    bool          // it is kept for a request alone
+	turn    chan struct{} // has a value while an answer is made
 
 	among *digestedStates
 	sent  time.Time // when a reader was sent it last; zero: never. Guarded by the mu of among
@@ -80,8 +81,6 @@ type bucketIndex struct {
 	entries []indexed
 	first   []int // of each bucket, and the end
 	table   digest.Table
-
-	sharing sync.Mutex // held while an answer is made; locked before mu
 
 	// Guarded by mu.
 	mu        sync.Mutex
@@ -172,7 +171,7 @@ func (d *digestedStates) newState(l *Log, v *storage.Version) *Digested {
 	if held == nil {
 		return nil
 	}
-	return &Digested{among: d, framing: l.framing, account: l.account, digest: v.Digest, pin: held, at: time.Now()}
+	return &Digested{among: d, framing: l.framing, account: l.account, digest: v.Digest, pin: held, at: time.Now(), turn: make(chan struct{}, 1)}
 }
 
 // makeRoom gives up one of the states of a kind if there are so many, the first by an order. d.mu is held.
@@ -396,15 +395,27 @@ func (i *bucketIndex) kept(name string) (answer Shared, ok bool) {
 	return answer, false
 }
 
-// Share returns the answer with a name, which render makes for all who ask for it, one after the
-// other. The newest ones are kept for as long as the index. ok is false if the state was given up.
+// TakeTurn waits until no answer about the state is being made, so that each is made once for all who ask for it. Its
+// error is that of the context.
+func (d *Digested) TakeTurn(ctx context.Context) error {
+	select {
+	case d.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// EndTurn lets the next one make an answer.
+func (d *Digested) EndTurn() { <-d.turn }
+
+// Share returns the answer with a name, which render makes unless it is kept. The caller has the turn. The newest ones
+// are kept for as long as the index. ok is false if the state was given up.
 func (d *Digested) Share(name string, render func() (Shared, error)) (answer Shared, ok bool, err error) {
 	index, ok := d.indexed()
 	if !ok {
 		return answer, false, nil
 	}
-	index.sharing.Lock()
-	defer index.sharing.Unlock()
 	if answer, ok := index.kept(name); ok {
 		return answer, true, nil
 	}
@@ -461,14 +472,12 @@ func (d *Digested) indexed() (*bucketIndex, bool) {
 	if index := d.index.Load(); index != nil {
 		return index, true
 	}
-	d.among.making.Lock()
-	defer d.among.making.Unlock()
-	if index := d.index.Load(); index != nil {
-		return index, true
-	}
 	index := newBucketIndex(d.framing, v)
 	d.account.Supersede(index.bytes())
-	d.index.Store(index)
+	if !d.index.CompareAndSwap(nil, index) {
+		d.account.Supersede(-index.bytes())
+		return d.indexed() // another goroutine has made it meanwhile
+	}
 	if d.pin.Version() == nil { // it was given up meanwhile
 		d.forgetIndex()
 		return nil, false
@@ -477,6 +486,8 @@ func (d *Digested) indexed() (*bucketIndex, bool) {
 	if d.only {
 		return index, true
 	}
+	d.among.mu.Lock()
+	defer d.among.mu.Unlock()
 	with := &d.among.indexed
 	if with[0] != nil {
 		with[0].forgetIndex()

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -397,6 +398,10 @@ func TestSharedAnswers(t *testing.T) {
 		}
 		made := 0
 		share := func(name string, size int) Shared {
+			if err := d.TakeTurn(t.Context()); err != nil {
+				t.Error(err)
+			}
+			defer d.EndTurn()
 			got, ok, err := d.Share(name, func() (Shared, error) {
 				made++
 				return Shared{Body: make([]byte, size), Coding: "gzip", Size: 2 * size}, nil
@@ -442,6 +447,12 @@ func TestSharedAnswers(t *testing.T) {
 		}
 		if _, ok := d.Kept("b23"); ok {
 			t.Error("an answer is kept after its time")
+		}
+		_ = d.TakeTurn(t.Context())
+		within, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := d.TakeTurn(within); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("two have the turn: %v", err)
 		}
 	})
 }

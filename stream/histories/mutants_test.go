@@ -178,8 +178,8 @@ var mutants = []mutant{
 		args: []string{"-deletes", strconv.Itoa(int(streamtest.NoRevision))},
 		edits: []edit{{
 			file: "internal/log/subscription.go",
-			old:  "	if s.options.Digest && (s.fromThisLog || ",
-			new:  "	if s.options.Digest && (true || s.fromThisLog || ",
+			old:  "	if s.digests() && (s.fromThisLog || ",
+			new:  "	if s.digests() && (true || s.fromThisLog || ",
 		}},
 	},
 	{

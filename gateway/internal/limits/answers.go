@@ -122,14 +122,26 @@ func (a *Answer) Scan(ctx context.Context, look func()) error {
 		look()
 		return nil
 	}
-	waits, cancel := context.WithTimeout(ctx, AnswerWait)
-	defer cancel()
-	turn, err := a.from.Scans.Take(waits, a.client, 1)
+	var turn *Claim
+	err := a.Await(ctx, func(waits context.Context) (err error) {
+		turn, err = a.from.Scans.Take(waits, a.client, 1)
+		return err
+	})
 	if err != nil {
-		return a.refusal(ctx, err)
+		return err
 	}
 	defer turn.Release()
 	look()
+	return nil
+}
+
+// Await calls take, which waits for what other requests hold until its context ends. It waits as Reserve does.
+func (a *Answer) Await(ctx context.Context, take func(context.Context) error) error {
+	waits, cancel := context.WithTimeout(ctx, AnswerWait)
+	defer cancel()
+	if err := take(waits); err != nil {
+		return a.refusal(ctx, err)
+	}
 	return nil
 }
 

@@ -113,8 +113,16 @@ func (a *API) writeDigested(w http.ResponseWriter, r *http.Request, part authz.P
 	a.writeShared(w, r, shared, ask.part == "table")
 }
 
-// share makes the answer, once there is room for it and a processor to make it.
+// share makes the answer, once there is room for it and a processor to make it, or takes one that another request has made. Requests
+// about one state come one after the other, and hold neither while they wait for that.
 func (ask digestRequest) share(ctx context.Context, answer *limits.Answer, render func(digestRequest) ([]byte, error)) (shared log.Shared, err error) {
+	if err := answer.Await(ctx, ask.state.TakeTurn); err != nil {
+		return shared, err
+	}
+	defer ask.state.EndTurn()
+	if shared, ok := ask.state.Kept(ask.name()); ok {
+		return shared, answer.Reserve(ctx, int64(len(shared.Body)))
+	}
 	most := int64(readBytes)
 	if !ask.state.Indexed() {
 		most += int64(ask.state.Count()) * indexBytes
