@@ -10,11 +10,11 @@ import { build } from 'esbuild';
 const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
 
 const budgets = [
-  { name: 'core', limit: 12_850, code: core },
+  { name: 'core', limit: 12_900, code: core },
   { name: 'all of the main entry point', limit: 13_500, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
-    limit: 13_100,
+    limit: 13_150,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useWatch } from './react.js'`,
   },
   {
