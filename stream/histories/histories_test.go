@@ -27,6 +27,7 @@ var (
 	wide     = flag.Bool("wide", false, "all histories have many keys, and transactions that take a while")
 	windows  = flag.Bool("windows", false, "all histories have windows and counts, which all clients follow")
 	keep     = flag.Bool("journals", false, "all histories have journals")
+	longest  = flag.Duration("longest", 5*time.Minute, "how long a history may take, of which most take milliseconds, and few some seconds")
 	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller failing history is searched for")
 )
 
@@ -104,14 +105,12 @@ func (p *players) play(t *testing.T) {
 	}
 }
 
-// longest is how long a history may take, of which most take milliseconds. One in which something goes on without end, and
-// without time that passes, would otherwise be seen only as a test that hangs, and takes ever more memory.
-const longest = time.Minute
-
-// mustEnd ends the process if a history goes on for too long, unless the returned function is called before.
+// mustEnd ends the process if a history goes on for too long, unless the returned function is called before. One in which
+// something goes on without end, and without time that passes, would otherwise be seen only as a test that hangs, and takes ever
+// more memory.
 func mustEnd(seed uint64) (ended func()) {
-	timer := time.AfterFunc(longest, func() {
-		panic(fmt.Sprintf("seed %d: the history has not ended after %v: something goes on, and no time passes in it", seed, longest))
+	timer := time.AfterFunc(*longest, func() {
+		panic(fmt.Sprintf("seed %d: the history has not ended after %v: something goes on, and no time passes in it", seed, *longest))
 	})
 	return func() { timer.Stop() }
 }

@@ -795,7 +795,7 @@ func (m *mutant) build(module, dir string) (binary string, err error) {
 
 // play plays histories until one fails or panics. The error reports that none did.
 func (m *mutant) play(binary string) (found string, err error) {
-	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "8m"}, m.args...)
+	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "8m", "-longest", "1m"}, m.args...)
 	out, err := exec.Command(binary, args...).CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		if _, after, ok := strings.Cut(line, "seed "); ok && err != nil {
