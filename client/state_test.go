@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,21 +102,37 @@ type restarted struct {
 	before, after state
 	refuse        func(w http.ResponseWriter, r *http.Request, n int) bool
 
-	streams []string // the position of each
+	mu      sync.Mutex // guards the following fields
+	streams []string   // the position of each
 	asked   []time.Time
 }
 
-func (s *restarted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// note keeps what a request is for, and returns how many there were of its kind.
+func (s *restarted) note(r *http.Request) (n int, digests bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if strings.Contains(r.URL.Path, "/digests/") {
 		s.asked = append(s.asked, time.Now())
-		if s.refuse == nil || !s.refuse(w, r, len(s.asked)) {
-			s.after.answer(w, r)
-		}
-		return
+		return len(s.asked), true
 	}
 	s.streams = append(s.streams, r.Header.Get("Last-Event-ID"))
+	return len(s.streams), false
+}
+
+// requests returns the positions of the streams, and when the requests about digests were made.
+func (s *restarted) requests() (streams []string, asked []time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.streams), slices.Clone(s.asked)
+}
+
+func (s *restarted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n, digests := s.note(r)
 	switch {
-	case len(s.streams) == 1:
+	case digests && s.refuse != nil && s.refuse(w, r, n):
+	case digests:
+		s.after.answer(w, r)
+	case n == 1:
 		write(w, greeting+s.before.snapshot("w", "a"))
 	case r.Header.Get("Last-Event-ID") == "":
 		stalls(greeting+s.after.snapshot("w", "b"))(w, r)
@@ -168,11 +185,12 @@ func TestServerThatCannotAnswerForNow(t *testing.T) {
 				defer replica.Close()
 				shows(t, replica, s.before, 2*time.Second)
 				shows(t, replica, s.after, time.Minute)
-				if want := []string{"", "w@a-1"}; !slices.Equal(s.streams, want) {
-					t.Errorf("the streams begin at %q, want %q", s.streams, want)
+				streams, asked := s.requests()
+				if want := []string{"", "w@a-1"}; !slices.Equal(streams, want) {
+					t.Errorf("the streams begin at %q, want %q", streams, want)
 				}
-				for i := range min(2, len(s.asked)-1) {
-					if wait := s.asked[i+1].Sub(s.asked[i]); (name == "503" || name == "429") && wait < 2*time.Second {
+				for i := range min(2, len(asked)-1) {
+					if wait := asked[i+1].Sub(asked[i]); (name == "503" || name == "429") && wait < 2*time.Second {
 						t.Errorf("it asks again after %v, want the 2 s of Retry-After", wait)
 					}
 				}
@@ -206,15 +224,17 @@ func TestServerThatCannotAnswerForLong(t *testing.T) {
 			time.Sleep(time.Second)
 			shows(t, replica, s.before, time.Second)
 		}
-		n := len(s.asked)
+		_, asked := s.requests()
+		n := len(asked)
 		if n < 20 || n > 300 {
 			t.Errorf("it has asked %d times in 10 minutes", n)
 		}
 		shows(t, replica, s.after, 2*time.Minute)
-		if slices.Contains(s.streams[1:], "") {
-			t.Errorf("the streams begin at %q, want no snapshot", s.streams)
+		streams, _ := s.requests()
+		if slices.Contains(streams[1:], "") {
+			t.Errorf("the streams begin at %q, want no snapshot", streams)
 		}
-		t.Logf("%d streams, %d requests", len(s.streams), n)
+		t.Logf("%d streams, %d requests", len(streams), n)
 	})
 }
 
@@ -236,8 +256,8 @@ func TestStateOfAnotherReplica(t *testing.T) {
 		replica := c.Replica(t.Context(), "w")
 		defer replica.Close()
 		shows(t, replica, now, 4*time.Second)
-		if len(s.streams) != 2 {
-			t.Errorf("%d streams, want 2", len(s.streams))
+		if streams, _ := s.requests(); len(streams) != 2 {
+			t.Errorf("%d streams, want 2", len(streams))
 		}
 	})
 }
@@ -258,8 +278,9 @@ func TestRetryAfterBeyondTheTime(t *testing.T) {
 		defer replica.Close()
 		shows(t, replica, s.before, 2*time.Second)
 		shows(t, replica, s.after, 5*time.Minute)
-		if wait := s.asked[1].Sub(s.asked[0]); wait < 100*time.Second || len(s.streams) != 3 {
-			t.Errorf("it asks again after %v, and the streams begin at %q", wait, s.streams)
+		streams, asked := s.requests()
+		if wait := asked[1].Sub(asked[0]); wait < 100*time.Second || len(streams) != 3 {
+			t.Errorf("it asks again after %v, and the streams begin at %q", wait, streams)
 		}
 	})
 }
@@ -308,8 +329,9 @@ func TestTooMuchDiffers(t *testing.T) {
 				defer replica.Close()
 				shows(t, replica, s.after, 30*time.Second)
 			}
-			if want := []string{"", "w@a-1", ""}; !slices.Equal(s.streams, want) || read > 0 {
-				t.Errorf("the streams begin at %q, want %q; %d requests for resources", s.streams, want, read)
+			streams, _ := s.requests()
+			if want := []string{"", "w@a-1", ""}; !slices.Equal(streams, want) || read > 0 {
+				t.Errorf("the streams begin at %q, want %q; %d requests for resources", streams, want, read)
 			}
 		})
 	}
