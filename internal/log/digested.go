@@ -395,7 +395,7 @@ func (i *bucketIndex) kept(name string) (answer Shared, ok bool) {
 	return answer, false
 }
 
-// TakeTurn waits until no answer about the state is being made, so that each is made once for all who ask for it. Its
+// TakeTurn waits until no answer about the state is being made, so that each is made once for all requests for it. Its
 // error is that of the context.
 func (d *Digested) TakeTurn(ctx context.Context) error {
 	select {

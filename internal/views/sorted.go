@@ -56,7 +56,7 @@ type sorted struct {
 	shares map[string]share // of each client
 
 	mu             sync.Mutex // guards the following fields
-	opened, closed []*window  // that whoever has the order does not know of yet
+	opened, closed []*window  // that the feeder or builder of the order does not know of yet
 
 	// Owned by the feeder or the builder that has the view.
 	windows   []*window // sorted, see compareWindows

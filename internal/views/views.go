@@ -49,7 +49,7 @@ type Views struct {
 	// Static after construction.
 	memory   *memory.Ceiling
 	builders builders // of views that feeders feed
-	costly   builders // of those that are costly, for which nobody else waits
+	costly   builders // of those that are costly, for which no other view waits
 	sorting  builders // of orders that are fed alone for the sake of others
 	count    counters
 	mostFed  int // see mostFedOfAClient

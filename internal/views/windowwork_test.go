@@ -55,7 +55,7 @@ func TestWindowsThatAChangeDoesNotConcern(t *testing.T) {
 			d := definition(t, view.Params{Order: "n", Limit: "3", After: about.Next})
 			subscribe(t, f.open(d, "c"), nil)
 		}
-		time.Sleep(time.Minute) // which ends the windows that nobody reads
+		time.Sleep(time.Minute) // which ends the windows without a reader
 		synctest.Wait()
 		e := f.theOrder()
 		if n := len(e.order.windows); n != windows {

@@ -138,7 +138,7 @@ func TestStretchesStayWithinTheirBudget(t *testing.T) {
 	}
 	s.forgetUnused(time.Now().Add(time.Hour))
 	if left := s.room.now(); left != (fileUse{}) {
-		t.Errorf("%+v is left of files that nobody uses", left)
+		t.Errorf("%+v is left of files that are not used", left)
 	}
 }
 
