@@ -527,7 +527,7 @@ var mutants = []mutant{
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{
 			file: "internal/views/sorted.go",
-			old:  "	if !t.moved && !moved {",
+			old:  "	if !t.resized && !moved {",
 			new:  "	if !moved {",
 		}},
 	},
