@@ -54,11 +54,11 @@ func TestResentBehindProxies(t *testing.T) {
 				}
 				s := newDeployment(t, p, u, all, n)
 				for _, r := range s.replicas {
-					r.stop()
-					r.start()
 					if *full {
 						<-time.After(u.pause)
 					}
+					r.stop()
+					r.start()
 				}
 				rolling := s.figures("rolling restart")
 				s.replicas[0].Kill()
@@ -161,6 +161,7 @@ func newDeployment(t *testing.T, p proxy, u upstream, resources, n int) *deploym
 	for _, c := range d.clients {
 		c.take()
 	}
+	running.Go(func() { d.look(ctx) })
 	d.since = time.Now()
 	d.quiet = o.changeAny(resources, *changes, &d.changed)
 	t.Cleanup(d.quiet)
@@ -191,7 +192,7 @@ func longValue(n int) string {
 type upstream struct {
 	name     string
 	numbered bool // each delete has a revision that all replicas know
-	// pause is how long a replica is ready before the next one is stopped, in full runs. Positions of NATS say how far a replica has
+	// pause is how long all replicas are ready before the next one is stopped, in full runs. Positions of NATS say how far a replica has
 	// compared the keys, which it does every five seconds: another one that has begun later does not resume them.
 	pause time.Duration
 	start func(*testing.T) origin
@@ -201,7 +202,7 @@ type upstream struct {
 var upstreams = []upstream{
 	{name: "store", numbered: true, start: storeOrigin},
 	{name: "without revisions of deletes", start: unnumberedOrigin},
-	{name: "nats", pause: 6 * time.Second, start: natsOrigin},
+	{name: "nats", pause: 10 * time.Second, start: natsOrigin},
 	{name: "files", start: filesOrigin},
 }
 
@@ -384,6 +385,22 @@ func (o *truth) changeAny(resources, each int, changed *atomic.Int64) (stop func
 
 // loadPatience is how much longer all may take to load the state for each client: many do it in the process of the test.
 const loadPatience = 100 * time.Millisecond
+
+// look looks all the time which clients have verified what they hold, since a later bookmark verifies it again.
+func (d *deployment) look(ctx context.Context) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, c := range d.clients {
+			c.caughtUp()
+		}
+	}
+}
 
 // settle waits until every client has a stream that has caught up, and has verified what it holds if it was asked to.
 func (d *deployment) settle() {
