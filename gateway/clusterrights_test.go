@@ -108,13 +108,15 @@ func newColoredWith(t *testing.T, hold time.Duration, writes bool) (*guarded, *c
 	return r, c
 }
 
-// write changes a resource past the rules, which let nobody write.
+// write changes a resource past the rules, which let nobody write, and waits until the watch has it.
 func (r *guarded) write(key, value string) {
 	r.t.Helper()
 	w, _ := r.registry.Watch("orders")
-	if _, _, err := w.Writer().Put(r.t.Context(), stream.PutRequest{Key: key, Value: []byte(value)}); err != nil {
+	stored, _, err := w.Writer().Put(r.t.Context(), stream.PutRequest{Key: key, Value: []byte(value)})
+	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.eventually("the write", func() bool { return w.Snapshot().Revision() >= stored.Revision })
 }
 
 // coloredHides is what nobody but these may read, in any answer.
