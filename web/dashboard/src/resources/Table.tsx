@@ -10,6 +10,7 @@ import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';
 import { useCursor } from './useCursor';
+import { useKeptInView } from './useKeptInView';
 import { useRanges } from './useRanges';
 import { useTableStatus } from './useTableModel';
 import { useVisibleRows } from './useVisibleRows';
@@ -64,6 +65,7 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onC
   });
   useImperativeHandle(keys, () => cursor.onKeyDown);
   const active = drawn.findIndex(({ key }) => key === cursor.key);
+  useKeptInView(active < 0 ? -1 : first + active, seen);
   return (
     <>
       <div
