@@ -166,7 +166,7 @@ test('a client verifies, and resumes by digest, in Chromium', { skip: missing, t
     async () => {
       let troubles = 0;
       stage.trouble = (request, response) => {
-        if (!request.url.startsWith(digestPath) || troubles > 0) return false;
+        if (!request.url.startsWith(digestPath) || troubles > 8) return false; // it asks eight times more, since another replica may answer
         troubles++;
         response
           .writeHead(410, { 'Content-Type': 'application/problem+json' })
@@ -205,7 +205,7 @@ test('a client verifies, and resumes by digest, in Chromium', { skip: missing, t
     await stage.restart();
     const { resets } = await stage.shows(rows);
     assert.equal(resets.length, 1);
-    assert.match(asked.at(-2), /digest=1&resume=digest$/);
-    assert.doesNotMatch(asked.at(-1), /digest/);
+    assert.match(asked[0], /digest=1&resume=digest$/);
+    for (const url of asked.slice(1)) assert.doesNotMatch(url, /digest/); // the refusal is remembered
   });
 });
