@@ -23,10 +23,8 @@ func runManyWindows(ctx context.Context, r *rig) error {
 		return err
 	}
 	ann, bob := t.as("ann", "127.0.0.77"), t.as("bob", "127.0.0.5")
-	for i := range 2000 {
-		if err := bob.put(ctx, "rows", fmt.Sprint("k", i), fmt.Sprintf(`{"n":%d}`, i)); err != nil {
-			return err
-		}
+	if err := putRows(ctx, bob); err != nil {
+		return err
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()

@@ -47,16 +47,24 @@ func (s *movedStream) follow(ctx context.Context, c *client) (wait func()) {
 	})
 }
 
+// putRows makes the resources that windows are sorted of.
+func putRows(ctx context.Context, as *client) error {
+	for i := range 2000 {
+		if err := as.put(ctx, "rows", fmt.Sprint("k", i), fmt.Sprintf(`{"n":%d}`, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func runWindowMoves(ctx context.Context, r *rig) error {
 	t, err := r.start(ctx, movesConfiguration, nil)
 	if err != nil {
 		return err
 	}
 	ann, bob := t.as("ann", "127.0.0.77"), t.as("bob", "127.0.0.5")
-	for i := range 2000 {
-		if err := bob.put(ctx, "rows", fmt.Sprint("k", i), fmt.Sprintf(`{"n":%d}`, i)); err != nil {
-			return err
-		}
+	if err := putRows(ctx, bob); err != nil {
+		return err
 	}
 	following, stop := context.WithCancel(ctx)
 	defer stop()

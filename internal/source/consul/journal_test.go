@@ -68,8 +68,8 @@ func TestEpochOfResourcesGoesOn(t *testing.T) {
 	})
 }
 
-// TestJournalAfterARestore: a process has noticed a restore, and named the order anew. The next one goes on in
-// that order: positions from after the restore are exact, and those from before it are of another order.
+// TestJournalAfterARestore: a process has noticed a restore, and has begun a new epoch. The next process goes on in
+// that epoch: positions from after the restore are exact, and those from before it are of another epoch.
 func TestJournalAfterARestore(t *testing.T) {
 	health := func(index uint64, status string) page {
 		return page{index: index, body: `[{"Node":{"Node":"n1","Address":"10.0.0.1"},"Service":{"ID":"web-1","Service":"web","Port":80},` +
