@@ -28,11 +28,22 @@ type balancer struct {
 	now   atomic.Pointer[rig]
 	bytes atomic.Int64
 	old   bool // the gateway answers digests as one that does not know them
-	asked []string
+	mu    sync.Mutex
+	asked []string // under mu: time that passes in a test orders nothing
+}
+
+// takeAsked returns the paths that were asked for since the last call.
+func (b *balancer) takeAsked() (paths []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	paths, b.asked = b.asked, nil
+	return paths
 }
 
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.mu.Lock()
 	b.asked = append(b.asked, r.URL.RequestURI())
+	b.mu.Unlock()
 	if b.old && r.URL.Query().Has("digest") {
 		return problemAnswer(r, 400, "digest"), nil
 	}
@@ -568,18 +579,18 @@ func TestDigestsTurnedOffWhileVerifying(t *testing.T) {
 		if err := replica.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		b.asked = nil
+		b.takeAsked()
 		b.now.Store(two)
 		one.hurry()
 		time.Sleep(time.Minute)
-		tried := 0
-		for _, path := range b.asked {
+		tried, asked := 0, b.takeAsked()
+		for _, path := range asked {
 			if strings.Contains(path, "/digests/") {
 				tried++
 			}
 		}
 		if replica.Len() != 999 || replica.Revision() != "7" || tried != 1 {
-			t.Errorf("%d resources at %s, after %q", replica.Len(), replica.Revision(), b.asked)
+			t.Errorf("%d resources at %s, after %q", replica.Len(), replica.Revision(), asked)
 		}
 	})
 }
