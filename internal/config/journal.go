@@ -70,7 +70,8 @@ func (s *Source) Identity(w Watch) string {
 	case Gateway:
 		of = []string{s.Gateway.URL, w.Watch, idOf(w.Definition)}
 	case Etcd:
-		of = []any{slices.Sorted(slices.Values(s.Etcd.Endpoints)), s.Etcd.Username, w.Prefix, w.Values}
+		// Not the endpoints: members come and go, and the source compares the id of the cluster, which the epoch names.
+		of = []any{s.Etcd.Username, w.Prefix, w.Values}
 	case NATS:
 		of = []any{s.NATS.URL, s.NATS.Domain, w.Bucket, w.Keys, w.Values}
 	case Consul:
