@@ -251,6 +251,10 @@ bench-crowd: ## connect N=190000 real subscribers to a tree of gateways, restart
 bench-proxies: ## restart and pause replicas behind nginx, HAProxy and Caddy with the default times, print the tables of docs/behind-a-proxy.md and docs/continuity.md; about eight minutes (ARGS="-clients 800 -changes 10": so many clients, and changes a second)
 	@$(GO) test -tags servers -count 1 -timeout 30m -run '^Test(Restarts|PausedReplica|Resent)BehindProxies$$' -v ./deploy -args -full $(ARGS)
 
+.PHONY: test-older
+test-older: ## upgrade and downgrade replicas between this build and an older one, under clients and gateways of both; two minutes (BEFORE=path: the older gateway)
+	@$(GO) test -tags servers -count 1 -run '^TestOlderBuild$$' -v ./deploy -args -older $(or $(abspath $(BEFORE)),$(error BEFORE=path names the gateway of an older build))
+
 .PHONY: bench-quick
 bench-quick: ## the essential comparisons of bench-fanout, and the log; about ten minutes
 	$(GO) run -C bench . -large=false -runs 1
