@@ -48,8 +48,11 @@ const (
 const fileFormat = 1
 
 const (
-	// every is the time from a commit to its write, if the disk is fast enough.
-	every = 200 * time.Millisecond
+	// every is the time from a commit to its write. A write that takes long waits longer for the next one, which has
+	// fewer versions of each resource to write then: share times as long as it took, and mostEvery at most. So a
+	// journal takes a quarter of one processor, however fast the commits are.
+	every, mostEvery = 200 * time.Millisecond, 2 * time.Second
+	share            = 3
 	// idleEvery is the same where only the revision has risen.
 	idleEvery = 5 * time.Second
 	// endWithin bounds the last write of a watch.
@@ -246,6 +249,7 @@ func (j *Journal) run() {
 	defer timer.Stop()
 	compaction := time.NewTimer(compactionStart)
 	defer compaction.Stop()
+	next := every
 	for wait := time.Duration(0); ; {
 		wake := j.wake
 		if wait > 0 && wait < idleEvery {
@@ -256,13 +260,15 @@ func (j *Journal) run() {
 			return
 		case <-wake:
 			j.behind.CompareAndSwap(0, time.Now().UnixNano())
-			wait = every
+			wait = next
 			timer.Reset(wait)
 		case <-timer.C:
+			start := time.Now()
 			if wait = 0; j.flush() {
 				wait = idleEvery
 				timer.Reset(wait)
 			}
+			next = min(max(every, share*time.Since(start)), mostEvery)
 		case <-compaction.C:
 			j.config.removeAside(time.Now())
 			j.compact(time.Now())
