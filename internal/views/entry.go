@@ -194,7 +194,7 @@ func (e *entry) report() {
 
 // isBehind reports whether a state of a view that is fed alone is to be called stale, which was the newest one at a time.
 func (e *entry) isBehind(upTo time.Time) bool {
-	return e.alone.Load() && e.declared == nil && time.Since(upTo) > buildPatience
+	return e.alone.Load() && time.Since(upTo) > buildPatience
 }
 
 func behindSince(upTo time.Time) stream.Status {

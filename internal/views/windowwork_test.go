@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // numbered fills a watch with rows of a key each, in the order of their numbers.
@@ -186,49 +187,72 @@ func TestOrdersWithMuchWorkAreFedAlone(t *testing.T) {
 	})
 }
 
-// TestViewThatIsBehind: a view that is fed alone, and is behind its watch for long, says so.
+// TestViewThatIsBehind: a view that is fed alone, and is behind its watch for long, says so, also if the configuration declares it.
 func TestViewThatIsBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, Config{})
-		f.numbered(500)
-		f.views.costly.most = 0 // this test is the builder
-		w, err := f.views.Open(f.base, filter(t, `value.exists(k, k == "n")`), Request{Client: "c"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := subscribe(t, w, nil)
-		e := f.views.watches[f.base].views[filter(t, `value.exists(k, k == "n")`).ID()]
-		turn := func(turn *turn) (done bool) {
-			synctest.Wait()
-			f.views.costly.take()
-			return f.views.costly.feed(e, turn)
-		}
-		turn(endless(e.parent))
-		s.read()
-		want := func(when string, state stream.State) {
-			t.Helper()
-			if got := w.Status(); got.State != state {
-				t.Errorf("%s: %v %q, want %v", when, got.State, got.Reason, state)
+	costly := filter(t, `value.exists(k, k == "n")`)
+	for name, open := range map[string]func(*testing.T, *fixture) (*watch.Watch, *Views){
+		"of a client": func(t *testing.T, f *fixture) (*watch.Watch, *Views) {
+			f.views.costly.most = 0 // the test is the builder
+			w, err := f.views.Open(f.base, costly, Request{Client: "c"})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		want("made", stream.InSync)
-		time.Sleep(time.Hour)
-		f.numbered(500)
-		if turn(shortTurn(e.parent)) {
-			t.Fatal("it is fed in a turn that is over")
-		}
-		want("behind for a moment", stream.InSync)
-		time.Sleep(2 * buildPatience)
-		f.views.costly.feed(e, shortTurn(e.parent))
-		want("behind for long", stream.Stale)
-		f.commit(`k0000={"n":1}`)
-		f.views.costly.feed(e, endless(e.parent))
-		if want("at a state that was the newest long ago", stream.Stale); w.Snapshot().Revision() != 3 {
-			t.Errorf("it is at %d, want 3", w.Snapshot().Revision())
-		}
-		turn(endless(e.parent))
-		if want("at the newest", stream.InSync); w.Snapshot().Revision() != 4 {
-			t.Errorf("it is at %d, want 4", w.Snapshot().Revision())
-		}
-	})
+			return w, f.views
+		},
+		"declared": func(t *testing.T, f *fixture) (*watch.Watch, *Views) {
+			all := NewDeclared()
+			t.Cleanup(all.Close)
+			all.costly.most = 0
+			w, err := f.registry.Add(watch.Config{Name: "v", View: all.View("w", func() (*watch.Watch, error) { return f.base, nil }, costly)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w, all
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, Config{})
+				f.numbered(500)
+				w, views := open(t, f)
+				s := subscribe(t, w, nil)
+				synctest.Wait()
+				var e *entry
+				for _, e = range views.watches[f.base].views { // the only one
+				}
+				turn := func(turn *turn) (done bool) {
+					synctest.Wait()
+					views.costly.take()
+					return views.costly.feed(e, turn)
+				}
+				turn(endless(e.parent))
+				s.read()
+				want := func(when string, state stream.State) {
+					t.Helper()
+					if got := w.Status(); got.State != state {
+						t.Errorf("%s: %v %q, want %v", when, got.State, got.Reason, state)
+					}
+				}
+				want("made", stream.InSync)
+				time.Sleep(time.Hour)
+				f.numbered(500)
+				if turn(shortTurn(e.parent)) {
+					t.Fatal("it is fed in a turn that is over")
+				}
+				want("behind for a moment", stream.InSync)
+				time.Sleep(2 * buildPatience)
+				views.costly.feed(e, shortTurn(e.parent))
+				want("behind for long", stream.Stale)
+				f.commit(`k0000={"n":1}`)
+				views.costly.feed(e, endless(e.parent))
+				if want("at a state that was the newest long ago", stream.Stale); w.Snapshot().Revision() != 3 {
+					t.Errorf("it is at %d, want 3", w.Snapshot().Revision())
+				}
+				turn(endless(e.parent))
+				if want("at the newest", stream.InSync); w.Snapshot().Revision() != 4 {
+					t.Errorf("it is at %d, want 4", w.Snapshot().Revision())
+				}
+			})
+		})
+	}
 }
