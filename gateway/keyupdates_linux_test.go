@@ -114,3 +114,34 @@ func TestAttackUpdatesOfKeys(t *testing.T) {
 		}
 	})
 }
+
+// TestTicketsOfSessions: a client that comes back with the ticket of its last connection goes on with that session, and follows as
+// before.
+func TestTicketsOfSessions(t *testing.T) {
+	onTakenTLS(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+		config := &tls.Config{RootCAs: roots, ServerName: "127.0.0.1", ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+		for i := range 4 {
+			c, err := tls.Dial("tcp", r.address, config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &handStream{Conn: c, r: bufio.NewReader(c)}
+			if _, err := io.WriteString(c, rawGet("/v1/events?watch=a")); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.until("end_of_snapshot"); err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf(`"news %d"`, i)
+			r.write("k", uint64(i+2), text)
+			if err := s.until(text); err != nil {
+				t.Fatal(err)
+			}
+			if resumed := c.ConnectionState().DidResume; resumed != (i > 0) {
+				t.Errorf("connection %d goes on with the session of the last one: %t", i, resumed)
+			}
+			c.Close()
+			r.waitFor(t, 0)
+		}
+	})
+}
