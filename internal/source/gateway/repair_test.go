@@ -289,6 +289,55 @@ func TestWhatComesMeanwhileWaits(t *testing.T) {
 	})
 }
 
+// TestRepairWithAnotherRequest: the state with the digest is gone before it is asked about, or the request is repeated since another watch joins
+// it. The next request is sent the digest of a state that is kept.
+func TestRepairWithAnotherRequest(t *testing.T) {
+	for name, late := range map[string]time.Duration{"the state is gone": 0, "another watch joins": 5 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			s := &scripted{late: late}
+			s.has("a", 2, "1")
+			s.has("b", 3, "1")
+			s.live = func(s *scripted, after func(time.Duration, ...string)) {
+				if streams, _ := s.requests(); len(streams) > 1 {
+					return
+				}
+				after(time.Second)
+				s.lacks("b")
+				s.has("c", 4, "4")
+				after(0, bookmarkWith(4, s.digest(), ""))
+				if late == 0 {
+					s.has("c", 5, "5")
+				}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				_, u, stop := serve(t, Config{}, s.ServeHTTP)
+				defer stop()
+				registry := watch.NewRegistry()
+				defer registry.Close()
+				w, err := registry.Add(watch.Config{Name: "w", Source: sourceOf(t, u, "w")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Second)
+				if late > 0 {
+					if _, err := registry.Add(watch.Config{Name: "v", Source: sourceOf(t, u, "v")}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(28 * time.Second)
+				synctest.Wait()
+				streams, _ := s.requests()
+				if want := []string{"", "w@none-0"}; !slices.Equal(streams, want) {
+					t.Errorf("requests at %q, want %q", streams, want)
+				}
+				if got := s.differences(w); got != "" || w.Status().State != stream.InSync {
+					t.Errorf("%s, %v", got, w.Status())
+				}
+			})
+		})
+	}
+}
+
 // TestNotCompared: a bookmark that is about another state than that of the gateway, or whose upstream has no digests, is
 // not compared.
 func TestNotCompared(t *testing.T) {
