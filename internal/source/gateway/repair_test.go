@@ -434,3 +434,36 @@ func TestDifferenceThatStays(t *testing.T) {
 		})
 	}
 }
+
+// TestAlteredAgainAndAgain: each change of an hour arrives with another value. It is repaired now and then, and once no more are
+// altered, nothing differs.
+func TestAlteredAgainAndAgain(t *testing.T) {
+	s := &scripted{}
+	s.has("a", 2, "1")
+	s.live = func(s *scripted, after func(time.Duration, ...string)) {
+		for i := range 120 {
+			revision := 3 + i
+			after(30 * time.Second)
+			s.has("a", uint64(revision), fmt.Sprint(revision))
+			after(0, upsert("a", revision, "0", fmt.Sprint("w@e-", revision)), bookmarkWith(revision, s.digest(), ""))
+		}
+		after(30 * time.Second)
+		s.has("a", 200, "200")
+		after(0, upsert("a", 200, "200", "w@e-200"), bookmarkWith(200, s.digest(), ""))
+	}
+	followed(t, s, nil, func(t *testing.T, w *watch.Watch) {
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		streams, asked := s.requests()
+		repairs := w.Stats().Resyncs["epoch_changed"]
+		t.Logf("%d requests, %d repairs, %d mismatches", asked, repairs, w.Stats().DigestMismatches)
+		if len(streams) != 1 || repairs < 2 || repairs > 5 || asked != 3*int(repairs) {
+			t.Errorf("%d streams, %d requests, %d repairs", len(streams), asked, repairs)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := s.differences(w); got != "" || w.Status().State != stream.InSync {
+			t.Errorf("at the end: %s, %v", got, w.Status())
+		}
+	})
+}
