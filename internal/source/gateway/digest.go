@@ -191,7 +191,7 @@ func (r *reader) verified(v *verification, found client.Difference, err error) e
 
 // goOn handles the events that have waited.
 func (r *reader) goOn() error {
-	r.source.differing = false
+	r.source.repairs.differing = false
 	for _, e := range r.waiting.forget(r.Sink)[1:] {
 		if err := r.receive(e); err != nil {
 			return err

@@ -119,7 +119,7 @@ func (m *member) begins(beside *beside) (p stream.Position, ok bool) {
 		m.endLocked(err, false)
 		return p, ok
 	}
-	if ok && m.reader.source.differing && !p.Partial() {
+	if ok && m.reader.source.repairs.differing && !p.Partial() {
 		p = unknownPosition(p.Watch)
 	}
 	return p, ok

@@ -37,7 +37,7 @@ func (r *reader) receive(e client.Event) error {
 	case len(r.waiting.events) > 0 || e.Type == client.EndOfSnapshot && e.Verify:
 		return r.wait(e)
 	case e.Type == client.EndOfSnapshot:
-		r.source.unverified, r.source.gone, r.source.differing = 0, 0, false
+		r.source.unverified, r.source.gone, r.source.repairs.differing = 0, 0, false
 	case e.Type == client.Upsert:
 		r.changed = true
 	case e.Type == client.Status && e.State == client.CatchingUp:

@@ -52,7 +52,7 @@ func (r *reader) compare(e *client.Event) error {
 		return nil // it is about another state
 	}
 	equal, err := sink.Compare(e.Digest)
-	if err != nil || equal || !r.source.begin(time.Now()) {
+	if err != nil || equal || !r.source.repairs.begin(time.Now()) {
 		return err
 	}
 	if err := r.hold(*e); err != nil {
