@@ -23,6 +23,7 @@ import (
 // scripted is an upstream whose stream is what a test writes, and which answers requests about the digest of its state.
 type scripted struct {
 	late    time.Duration // its answers; static
+	resumed string        // what a stream that resumes sends before its end_of_snapshot, after the first stream has ended; "": that does not end. Static
 	mu      sync.Mutex    // guards the following fields
 	state   map[string]stream.Resource
 	streams []string // the Last-Event-ID of each
@@ -120,7 +121,7 @@ func (s *scripted) stream(w http.ResponseWriter, r *http.Request) {
 	text := []string{hello}
 	switch byDigest := query.Get("resume") == "digest"; {
 	case strings.HasPrefix(at, "w@e-"):
-		text = append(text, event("end_of_snapshot", fmt.Sprintf(`,"revision":"%d","count":%d,"resumed":true`, revision, len(s.state)), at))
+		text = append(text, s.resumed, event("end_of_snapshot", fmt.Sprintf(`,"revision":"%d","count":%d,"resumed":true`, revision, len(s.state)), at))
 	case at != "" && byDigest:
 		fields := fmt.Sprintf(`,"revision":"%d","count":%d,"resumed":true,"verify":true,"digest":%q`, revision, len(s.state), s.digestLocked())
 		text = append(text, event("end_of_snapshot", fields, fmt.Sprint("w@e-", revision)))
@@ -143,7 +144,9 @@ func (s *scripted) stream(w http.ResponseWriter, r *http.Request) {
 			}
 		})
 	}
-	<-r.Context().Done()
+	if s.resumed == "" || at != "" {
+		<-r.Context().Done()
+	}
 }
 
 func (s *scripted) requests() (streams []string, asked int) {
@@ -344,7 +347,7 @@ func TestNotCompared(t *testing.T) {
 	const wrong = "5-00000000000000020e028795aa10cb6f"
 	for name, text := range map[string]string{
 		"no digest":    bookmark(7, "w@e-7"),
-		"catching up":  status("catching_up", "", "") + upsert("x", 7, "1", "") + event("end_of_snapshot", `,"revision":"7","count":1,"resumed":true`, "w@e-7"),
+		"a resume":     "",
 		"horizon":      bookmarkWith(7, wrong, `,"horizon":"6"`),
 		"conflated":    bookmarkWith(7, wrong, `,"conflated":"9"`),
 		"half of them": event("bookmark", fmt.Sprintf(`,"revision":"7","digest":%q`, wrong), "w@e-5/7"),
@@ -354,10 +357,17 @@ func TestNotCompared(t *testing.T) {
 			s := &scripted{}
 			s.has("a", 2, "1")
 			s.live = func(_ *scripted, after func(time.Duration, ...string)) { after(0, text) }
+			if text == "" {
+				s.resumed = event("bookmark", fmt.Sprintf(`,"revision":"2","digest":%q`, wrong), "")
+			}
 			followed(t, s, nil, func(t *testing.T, w *watch.Watch) {
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
-				if _, asked := s.requests(); asked > 0 || w.Stats().DigestMismatches > 0 {
+				streams, asked := s.requests()
+				if resumed := len(streams) > 1; resumed != (text == "") {
+					t.Errorf("requests at %q", streams)
+				}
+				if asked > 0 || w.Stats().DigestMismatches > 0 {
 					t.Errorf("%d requests, %d mismatches", asked, w.Stats().DigestMismatches)
 				}
 			})
