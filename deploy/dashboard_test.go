@@ -32,6 +32,7 @@ var panels = []struct {
 		{"Lost upstreams and complete snapshots", "short", []query{
 			{`sum by (watch, reason) (increase(watchtide_upstream_reconnects_total{ALL}[$__rate_interval]))`, "{{watch}} lost: {{reason}}"},
 			{`sum by (watch, reason) (increase(watchtide_upstream_resyncs_total{ALL}[$__rate_interval]))`, "{{watch}} snapshot: {{reason}}"},
+			{`sum by (watch) (increase(watchtide_digest_mismatches_total{ALL}[$__rate_interval]))`, "{{watch}} differs from the followed gateway"},
 		}},
 		{"Resources", "short", []query{{`max by (watch) (watchtide_watch_resources{ALL})`, "{{watch}}"}}},
 		{"Memory of watches", "bytes", []query{

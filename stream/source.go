@@ -139,6 +139,11 @@ type Holding interface {
 	// was sent since, in no order; within a snapshot, with those of the last Commit. The values must not be modified. Like
 	// the methods of a Sink it is for the goroutine that calls them, and none of them may be called meanwhile.
 	Held(yield func(Resource) bool)
+	// Compare compares a digest that the upstream has with that of the resources of the last Commit, and reports whether
+	// they are equal; docs/protocol.md says what a digest is. Everything that the upstream had then must have been
+	// committed, and nothing else. If they differ, the next snapshot is taken over although it contradicts what was
+	// committed: it then begins another epoch. It does not read the resources.
+	Compare(digest string) (equal bool, err error)
 }
 
 // Reasons for which a Source gave up, for errors.Is. Any other error counts as

@@ -245,9 +245,12 @@ func (n *node) fits() bool {
 	return n.link == nil || !slices.ContainsFunc(n.link.targets, func(to *node) bool { return !to.fits() })
 }
 
-// truthful checks that a node that reports in_sync has the state of its upstream.
-// Everything is at rest.
+// truthful checks that a node that reports in_sync has the state of its upstream, and that it never had another one at the
+// revision of a digest. Everything is at rest.
 func (n *node) truthful() error {
+	if times := n.watch.Stats().DigestMismatches; times > 0 {
+		return fmt.Errorf("%s has had a state with another digest than the node that it follows %d times", n.name, times)
+	}
 	if n.link == nil || !n.fits() || n.watch.Status().State != stream.InSync {
 		return nil
 	}

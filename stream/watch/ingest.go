@@ -90,6 +90,7 @@ type revisions struct {
 	aliases   map[string]string // names in the log of orders that the source broke
 	startOver bool              // the next connection does not resume
 	behind    time.Time         // since when the upstream is behind what was served; zero: it is not
+	differs   bool              // the newest state had another digest than the upstream's when they were compared last
 }
 
 // reader is one Watch call under way.
@@ -263,6 +264,8 @@ func (in *ingest) handle(m message) error {
 		return in.onFreshness(m)
 	case horizonRaised:
 		return in.log.RaiseHorizon(m.revision)
+	case comparison:
+		return in.onComparison(m.digest)
 	default:
 		return in.onTransaction(m)
 	}
@@ -365,23 +368,22 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
 	in.log.PrepareSourceEpoch(m.epoch)
 	in.log.PrepareEarlier(earlierThan(m))
+	if in.differs && contradicts(in.log.Snapshot(), epoch, snapshot, m.revision) {
+		// The positions so far name states that the upstream never had.
+		epoch, detail = in.rename(m.epoch), "what was served had another digest than what the upstream had"
+		in.logger.Warn("taking a snapshot as a new epoch", "epoch", epoch, "because", detail)
+	}
 	result, err := in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)
 	if errors.Is(err, stream.ErrBehind) && in.behindTooLong(err) {
-		// The upstream went back and stays there: this is a new order, which is named
-		// here since the upstream does not name it. It keeps that name even if this
-		// snapshot is refused.
-		epoch = newAlias(in.canonical(m.epoch))
-		in.aliases[m.epoch] = epoch
-		if in.config.Journal != nil {
-			in.config.Journal.SetAliases(in.aliases)
-		}
-		detail = in.upstreamText(err.Error())
+		// The upstream went back and stays there: this is a new order.
+		epoch, detail = in.rename(m.epoch), in.upstreamText(err.Error())
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", detail)
 		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)
 	}
 	if err != nil {
 		return result, err
 	}
+	in.differs = false
 	if err := in.log.RaiseHorizon(m.horizon); err != nil {
 		return result, err
 	}
@@ -396,6 +398,17 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 // gives its new order the old name; the log then gives it another one.
 func (in *ingest) epochName(epoch string) string {
 	return cmp.Or(in.aliases[epoch], in.canonical(epoch))
+}
+
+// rename returns a new name in the log for an epoch of the source, which does not name the new order. It keeps that name
+// even if the snapshot that begins it is refused.
+func (in *ingest) rename(epoch string) string {
+	alias := newAlias(in.canonical(epoch))
+	in.aliases[epoch] = alias
+	if in.config.Journal != nil {
+		in.config.Journal.SetAliases(in.aliases)
+	}
+	return alias
 }
 
 // newAlias makes up the name of a revision order that has none of its own.

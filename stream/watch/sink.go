@@ -29,6 +29,7 @@ type message struct {
 	made      time.Time // see SetTimestamp
 	state     stream.State
 	reason    string
+	digest    string // see Compare
 }
 
 type messageKind uint8
@@ -38,6 +39,7 @@ const (
 	transaction                      // Commit
 	freshness                        // Status
 	horizonRaised                    // RaiseHorizon
+	comparison                       // Compare
 )
 
 // stagingSink collects a transaction or a snapshot and hands it to ingest as a
@@ -123,6 +125,15 @@ func (s *stagingSink) Held(yield func(stream.Resource) bool) {
 			return
 		}
 	}
+}
+
+// Compare implements stream.Holding.
+func (s *stagingSink) Compare(digest string) (equal bool, err error) {
+	err = s.send(message{kind: comparison, digest: digest})
+	if errors.Is(err, errDiffers) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Commit implements Sink.

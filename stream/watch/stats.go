@@ -17,10 +17,13 @@ type Stats struct {
 	// and duplicate, for what was already known and dropped. A view has unmatchable, for
 	// what its filter fails on.
 	Events map[string]uint64
+	// DigestMismatches counts how often the newest state had another digest than the upstream's; see stream.Holding.
+	DigestMismatches uint64
 }
 
 // add adds the counters of another watch.
-func (s Stats) add(o Stats) {
+func (s *Stats) add(o Stats) {
+	s.DigestMismatches += o.DigestMismatches
 	for _, pair := range [][2]map[string]uint64{{s.Reconnects, o.Reconnects}, {s.Resyncs, o.Resyncs}, {s.Events, o.Events}} {
 		for name, n := range pair[1] {
 			pair[0][name] += n
@@ -52,11 +55,13 @@ func (c counters) values() map[string]uint64 {
 // watchCounters are the counters of one watch.
 type watchCounters struct {
 	reconnects, resyncs, events counters
-	changes                     *atomic.Uint64
+	changes, mismatches         *atomic.Uint64
 }
 
 func (c watchCounters) stats() Stats {
-	return Stats{Reconnects: c.reconnects.values(), Resyncs: c.resyncs.values(), Events: c.events.values()}
+	return Stats{
+		Reconnects: c.reconnects.values(), Resyncs: c.resyncs.values(), Events: c.events.values(), DigestMismatches: c.mismatches.Load(),
+	}
 }
 
 func newWatchCounters() watchCounters {
@@ -64,6 +69,6 @@ func newWatchCounters() watchCounters {
 		reconnects: newCounters("ended", "error", "stalled", "invalid", "order", "behind", "unresumable", "memory"),
 		resyncs:    newCounters("initial", "reconnect", "epoch_changed"),
 		events:     newCounters("upsert", "delete", "bookmark", "duplicate"),
-		changes:    new(atomic.Uint64),
+		changes:    new(atomic.Uint64), mismatches: new(atomic.Uint64),
 	}
 }

@@ -29,6 +29,7 @@ var (
 	descReconnects  = watchDesc("upstream_reconnects_total", "Connections to the upstream that were lost.", "reason")
 	descResyncs     = watchDesc("upstream_resyncs_total", "Complete snapshots that were loaded from the upstream.", "reason")
 	descEvents      = watchDesc("upstream_events_total", "Events received from the upstream.", "type")
+	descMismatches  = watchDesc("digest_mismatches_total", "States of the watch that had another digest than that of the gateway that it follows.")
 	descOpen        = watchDesc("template_watches", "Open watches of a template.")
 	descConnected   = watchDesc("upstream_connected", "1 if there is a connection to the upstream that has caught up, else 0; none for a watch that nobody has asked for. For a template, how many of its watches have one.")
 	descLoading     = watchDesc("watch_loading_resources", "Resources received by a connection to the upstream that has not caught up; none otherwise.")
@@ -48,7 +49,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	describe(out, descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descKept, descFull, descTombstones,
-		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen, descConnected, descLoading, descExpected, descRetained, descOutOfSync)
+		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descMismatches, descOpen, descConnected, descLoading, descExpected, descRetained, descOutOfSync)
 }
 
 func describe(out chan<- *prometheus.Desc, all ...*prometheus.Desc) {
@@ -126,6 +127,7 @@ func collectStats(out chan<- prometheus.Metric, name string, s watch.Stats) {
 	counters(out, descReconnects, name, s.Reconnects)
 	counters(out, descResyncs, name, s.Resyncs)
 	counters(out, descEvents, name, s.Events)
+	counter(out, descMismatches, s.DigestMismatches, name)
 }
 
 func collectSnapshot(out chan<- prometheus.Metric, watch string, v log.Snapshot) {

@@ -175,10 +175,20 @@ func (r *Reader) Replace(at stream.Position, revision uint64, resources iter.Seq
 	if err := r.endOfSnapshot(&Event{Type: EndOfSnapshot, Count: r.upserts, Revision: revision}); err != nil {
 		return err
 	}
+	return r.Continue()
+}
+
+// Continue ends what Suspend began.
+func (r *Reader) Continue() error {
 	if r.heard && r.reported != stream.InSync {
 		return r.Report(r.reported, r.reason)
 	}
 	return r.Report(stream.InSync, "")
+}
+
+// Committed reports whether everything that was received has been committed, up to Position.
+func (r *Reader) Committed() bool {
+	return r.phase == live && !r.open && !r.catchUp && r.position.Epoch != ""
 }
 
 // Position returns the place up to which everything was received; Epoch "": there is none.

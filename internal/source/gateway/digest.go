@@ -74,14 +74,9 @@ func (r *reader) wait(e client.Event) error {
 		r.waiting.forget(r.Sink)
 		return r.receive(e)
 	}
-	if len(r.waiting.events) == 0 {
-		if err := r.Suspend("verifying what is held"); err != nil {
-			return err
-		}
+	if err := r.hold(e); err != nil {
+		return err
 	}
-	cost := waitingCost + int64(len(e.Key)+len(e.Value))
-	r.Sink.Charge(cost)
-	r.waiting.events, r.waiting.bytes = append(r.waiting.events, e), r.waiting.bytes+cost
 	at := ownPosition(e.ID, r.Watch)
 	switch {
 	case r.waiting.verification != nil:
@@ -91,7 +86,24 @@ func (r *reader) wait(e client.Event) error {
 	case at == "":
 		return nil
 	}
-	return r.verify(&r.waiting.events[0], at)
+	position, err := stream.ParsePosition(at)
+	if err != nil {
+		return r.Invalid("%v", err)
+	}
+	return r.verify(&r.waiting.events[0], position, false)
+}
+
+// hold has an event wait, and the watch resyncing from the first one on.
+func (r *reader) hold(e client.Event) error {
+	if len(r.waiting.events) == 0 {
+		if err := r.Suspend("verifying what is held"); err != nil {
+			return err
+		}
+	}
+	cost := waitingCost + int64(len(e.Key)+len(e.Value))
+	r.Sink.Charge(cost)
+	r.waiting.events, r.waiting.bytes = append(r.waiting.events, e), r.waiting.bytes+cost
+	return nil
 }
 
 // verification finds out what differs between what the sink holds and a state. It is made and handled under the mu of the
@@ -103,6 +115,7 @@ type verification struct {
 	position  stream.Position
 	held      []stream.Resource
 	revisions bool          // those of what is held are others
+	live      bool          // the stream has brought the sink to the state, and can go on
 	cost      int64         // that the sink was charged
 	done      chan struct{} // closed when it is over
 
@@ -119,22 +132,20 @@ func (v *verification) differs(ctx context.Context) (d client.Difference, err er
 	return server.Difference(ctx, v.source.watch, v.source.view, v.digest, wire(slices.Values(v.held)), v.revisions)
 }
 
-// verify makes the verification of what the sink holds, by the state that an end_of_snapshot is about. at is a position of
-// the same order, at that state or later.
-func (r *reader) verify(e *client.Event, at string) error {
+// verify makes the verification of what the sink holds, by the state that an end_of_snapshot or a bookmark is about. position is
+// one of the same order, at that state or later. live says that the sink should have that state.
+func (r *reader) verify(e *client.Event, position stream.Position, live bool) error {
 	revision, err := decodeRevision(e.Revision)
-	if err != nil {
-		return r.Invalid("%v", err)
-	}
-	position, err := stream.ParsePosition(at)
 	switch {
 	case err != nil:
 		return r.Invalid("%v", err)
 	case position.Upserts < revision:
-		return r.Invalid("position %.80q: want one at revision %d or later", at, revision)
+		return r.Invalid("position %.80q: want one at revision %d or later", position.String(), revision)
 	}
 	position = position.At(revision)
-	v := &verification{source: r.source, digest: e.Digest, position: position, revisions: !r.hasRevisions(position), done: make(chan struct{})}
+	v := &verification{
+		source: r.source, digest: e.Digest, position: position, revisions: !live && !r.hasRevisions(position), live: live, done: make(chan struct{}),
+	}
 	for one := range r.Sink.(stream.Holding).Held {
 		v.held, v.cost = append(v.held, one), v.cost+verifiedCost+int64(len(one.Key))
 	}
@@ -145,11 +156,17 @@ func (r *reader) verify(e *client.Event, at string) error {
 
 // verified makes the sink have the state: what it holds, and what differs of that. It then has the same as after a snapshot.
 // The events that have waited are handled. If it cannot, the next request begins where this one did, or after some failures
-// with a snapshot.
+// with a snapshot. A live stream goes on as it is if there is no answer for now.
 func (r *reader) verified(v *verification, found client.Difference, err error) error {
 	var state []stream.Resource
 	if err == nil {
 		state, err = replaced(slices.Values(v.held), found)
+	}
+	if v.live && errors.Is(err, client.ErrUnavailable) && r.ctx.Err() == nil {
+		if err := r.Continue(); err != nil {
+			return err
+		}
+		return r.goOn()
 	}
 	if err != nil {
 		var p *client.Problem
@@ -169,6 +186,12 @@ func (r *reader) verified(v *verification, found client.Difference, err error) e
 		return err
 	}
 	r.source.unverified, r.source.gone = 0, 0
+	return r.goOn()
+}
+
+// goOn handles the events that have waited.
+func (r *reader) goOn() error {
+	r.source.repairs.differing = false
 	for _, e := range r.waiting.forget(r.Sink)[1:] {
 		if err := r.receive(e); err != nil {
 			return err

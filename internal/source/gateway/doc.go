@@ -40,5 +40,15 @@
 //     back-off; one that fails before hello, not before the time that the field
 //     retry gave.
 //
+// # Verification
+//
+// A resumed stream may begin with a digest in place of a reset, and each end_of_snapshot and
+// bookmark has that of the state up to it. Both are compared with what the sink holds: the first by
+// hashing it, the others by [stream.Holding], which knows. If they differ, requests beside the
+// stream find out where, and what comes of the watch meanwhile waits; the other watches of
+// the stream go on. If the state is gone by then, the stream is requested at a position that no
+// gateway knows, for which it is sent the digest of one that is kept. After two failures a
+// snapshot is asked for.
+//
 // Package client makes the connections.
 package gateway

@@ -117,6 +117,10 @@ func (m *member) begins(beside *beside) (p stream.Position, ok bool) {
 	p, ok, err := m.reader.Begin()
 	if err != nil {
 		m.endLocked(err, false)
+		return p, ok
+	}
+	if ok && m.reader.source.repairs.differing && !p.Partial() {
+		p = unknownPosition(p.Watch)
 	}
 	return p, ok
 }

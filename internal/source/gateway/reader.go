@@ -37,11 +37,14 @@ func (r *reader) receive(e client.Event) error {
 	case len(r.waiting.events) > 0 || e.Type == client.EndOfSnapshot && e.Verify:
 		return r.wait(e)
 	case e.Type == client.EndOfSnapshot:
-		r.source.unverified, r.source.gone = 0, 0
+		r.source.unverified, r.source.gone, r.source.repairs.differing = 0, 0, false
 	case e.Type == client.Upsert:
 		r.changed = true
 	case e.Type == client.Status && e.State == client.CatchingUp:
 		r.changed = false
 	}
-	return r.Receive(decode(&e, r.Watch))
+	if err := r.Receive(decode(&e, r.Watch)); err != nil {
+		return err
+	}
+	return r.compare(&e)
 }

@@ -22,6 +22,7 @@ type Source struct {
 	// How often in a row what the sink has could not be verified, and how often since the state was gone. Guarded by the mu of
 	// its member.
 	unverified, gone int
+	repairs          repairs
 }
 
 var _ stream.Source = (*Source)(nil)

@@ -23,6 +23,9 @@ func (holding) Held(yield func(stream.Resource) bool) {
 	yield(stream.Resource{Key: "x", Revision: 1, Value: []byte("1")})
 }
 
+// Compare implements stream.Holding.
+func (holding) Compare(digest string) (bool, error) { return digest == heldDigest, nil }
+
 // verifyOf is the events of an upstream that has a digest in place of a reset.
 func verifyOf(digest string) string {
 	return event("end_of_snapshot", fmt.Sprintf(`,"revision":"9","count":1,"resumed":true,"verify":true,"digest":%q`, digest), "w@f-9")
