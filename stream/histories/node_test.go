@@ -218,7 +218,7 @@ func (n *node) noting(next http.Handler) http.Handler {
 // asked records a request for streams, until the function that it returns is called.
 func (l *link) asked(n *node, r *http.Request) (answered func()) {
 	id, watches := r.Header.Get("Last-Event-ID"), r.URL.Query()["watch"]
-	n.world.say("%s asks %s for %q from %q", l.of, n.name, watches, id)
+	n.world.say("%s asks %s for %s %q from %q", l.of, n.name, r.URL.Path, watches, id)
 	l.mixed.CompareAndSwap(false, strings.Contains(id, "/"))
 	if !slices.Contains(watches, "w") {
 		return func() {}
