@@ -18,7 +18,7 @@ var actions = []func(*world) error{
 	(*world).move, (*world).move, (*world).move, (*world).move,
 	(*world).cut, (*world).cut, (*world).overtake, (*world).detour,
 	(*world).readSome, (*world).readSome,
-	(*world).leave, (*world).fork, (*world).fork,
+	(*world).leave, (*world).fork, (*world).fork, (*world).verify, (*world).verify,
 	(*world).disconnect, (*world).refuse, (*world).accept, (*world).fallBack, (*world).cutSnapshot, (*world).compact,
 	(*world).tell,
 	(*world).vanish, (*world).vanish, (*world).vanishApart, (*world).vanishApart, (*world).poll, (*world).poll, (*world).poll,
@@ -53,8 +53,8 @@ func (w *world) act() error {
 	if w.shape.guarded && w.shape.windows && w.rarely(6) {
 		return w.look()
 	}
-	if *programs && w.rarely(2) {
-		return oneOf(w.choices, (*world).connectProgram, (*world).disturb, (*world).mend)(w)
+	if *repairs && w.rarely(2) {
+		return oneOf(w.choices, (*world).connectProgram, (*world).disturb, (*world).mend, (*world).verify)(w)
 	}
 	if *detours && w.rarely(3) {
 		return w.detour()

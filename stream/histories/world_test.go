@@ -115,7 +115,7 @@ func newShape(c *choices) shape {
 		s.views = true
 	}
 	s.programs = oneOf(c, 0, 0, 1, 2)
-	if *programs {
+	if *repairs {
 		s.roots, s.programs, s.wires = 2, 2, 0
 	}
 	if *detours {
@@ -318,6 +318,7 @@ func (w *world) settle() {
 			c.conn.Look()
 		}
 		if c.up() && !c.slow {
+			c.repair()
 			c.drain()
 		}
 	}
@@ -342,6 +343,10 @@ func (w *world) serves(n *node) {
 // readAll lets the slow readers read as well.
 func (w *world) readAll() {
 	for _, c := range w.clients {
+		if c.up() {
+			c.drain()
+			c.finishRepair()
+		}
 		if c.up() {
 			c.drain()
 		}
