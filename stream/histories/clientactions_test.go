@@ -199,8 +199,10 @@ func (w *world) verify() error {
 		case 3:
 			err = w.catchUp()
 		case 4:
-			w.say("%s is cut off at %s (repairs %t)", c.name, c.at.name, c.conn.Repairing())
-			c.cut(w.pick(3))
+			if c.up() {
+				w.say("%s is cut off at %s (repairs %t)", c.name, c.at.name, c.conn.Repairing())
+				c.cut(w.pick(3))
+			}
 		case 5:
 			w.advance(oneOf(w.choices, time.Second, 11*time.Second))
 		case 6:

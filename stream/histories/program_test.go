@@ -32,6 +32,7 @@ type program struct {
 	stop      context.CancelFunc
 	ended     chan struct{} // closed when it hands over no more; of a replica at once
 
+	passes   atomic.Int32 // how many requests for what differs are answered before those
 	refusals atomic.Int32 // how many of the next requests for what differs are refused
 	gone     atomic.Int32 // of how many of them the state is gone
 
@@ -140,13 +141,12 @@ func (p *program) RoundTrip(r *http.Request) (*http.Response, error) {
 	case !is:
 		p.continues(r.Header.Get("Last-Event-ID"))
 		return p.transport.RoundTrip(r)
+	case p.passes.Add(-1) >= 0:
 	case p.refusals.Add(-1) >= 0:
 		return refusal(r, http.StatusServiceUnavailable), nil
 	case p.gone.Add(-1) >= 0:
 		return refusal(r, http.StatusGone), nil
 	}
-	p.refusals.Store(0)
-	p.gone.Store(0)
 	response, err := p.transport.RoundTrip(r)
 	if err == nil {
 		reached.add(1, "requests for what differs (%s): %d", asks, response.StatusCode)

@@ -80,11 +80,9 @@ func (w *world) disturbOne(p *program) {
 		p.link.set(func() { p.link.target, p.link.turns = w.pick(len(p.link.targets)), w.rarely(2) })
 		w.say("the next request of %s goes to %s (nodes in turn %t)", p.name, p.link.targets[p.link.target].name, p.link.turns)
 	case 5:
-		p.refusals.Store(int32(1 + w.pick(4)))
-		w.say("requests of %s for what differs are refused", p.name)
+		p.disturb(w.pick(3), 1+w.pick(4), 0)
 	case 6:
-		p.gone.Store(int32(1 + w.pick(30)))
-		w.say("states that %s asks for are gone", p.name)
+		p.disturb(w.pick(3), 0, 1+w.pick(30))
 	case 7:
 		p.link.set(func() { p.link.refuses = !p.link.refuses })
 		w.say("connections of %s are refused: %t", p.name, p.link.refuses)
@@ -95,8 +93,15 @@ func (w *world) disturbOne(p *program) {
 func (p *program) free() {
 	p.link.set(func() { p.link.refuses = false })
 	p.link.free()
-	p.refusals.Store(0)
-	p.gone.Store(0)
+	p.disturb(0, 0, 0)
+}
+
+// disturb has some requests for what differs answered. Then some are refused, and of some the state is gone.
+func (p *program) disturb(answered, refused, gone int) {
+	p.passes.Store(int32(answered))
+	p.refusals.Store(int32(refused))
+	p.gone.Store(int32(gone))
+	p.world.say("%d requests of %s for what differs are answered, %d are refused, and the states of %d are gone", answered, p.name, refused, gone)
 }
 
 // mend brings a program back to nodes that have lost their history, or to another order, and lets the history go on while it
@@ -117,6 +122,9 @@ func (w *world) mend() error {
 		return err
 	}
 	p.link.set(func() { p.link.target += w.pick(2) })
+	if w.rarely(2) {
+		p.disturb(w.pick(4), 0, 9+w.pick(9)) // more than it asks again
+	}
 	for range 3 + w.pick(8) {
 		w.advance(oneOf(w.choices, 100*time.Millisecond, 20*time.Millisecond, 300*time.Millisecond, time.Second, 3*time.Second, 11*time.Second))
 		var err error
