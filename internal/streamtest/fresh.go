@@ -76,8 +76,8 @@ func earlier(a, b time.Time) time.Time {
 
 // believes checks the status of the subscriber at the start of a period, and each
 // status within it. A status that is revoked at the same moment, as catching_up for
-// a reader that catches up at once, does not count; nor does catching_up for one that
-// took time to find out what differs.
+// a reader that catches up at once, does not count; nor does a status that is not in_sync
+// for one that took time to find out what differs, and read nothing meanwhile.
 func (c *Connection) believes(p period) error {
 	if !c.Read.After(p.from) {
 		return nil // the subscriber no longer read
@@ -104,7 +104,7 @@ func (c *Connection) believes(p period) error {
 }
 
 func (p period) check(c *Connection, told stream.Event) error {
-	if told.State == stream.CatchingUp && c.repaired {
+	if told.State != stream.InSync && c.repaired {
 		return nil
 	}
 	if fresh := told.State == stream.InSync; fresh != p.fresh {
