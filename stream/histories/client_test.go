@@ -129,6 +129,9 @@ func (c *client) repair() {
 	if c.world.rarely(3) {
 		at = c.world.nodeOf(c.part)
 	}
+	if at.stopped {
+		return // the connection is refused
+	}
 	has := c.conn.Repair(c.part.of(at))
 	c.note()
 	switch {
