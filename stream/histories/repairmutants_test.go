@@ -68,6 +68,7 @@ var repairMutants = []mutant{
 	},
 	{
 		name: "what was handed over is held only once more comes",
+		rare: true,
 		args: []string{"-repairs"},
 		edits: []edit{{
 			file: "client/verify.go",
