@@ -448,3 +448,65 @@ func TestOneWatchThatCannotBeVerified(t *testing.T) {
 		})
 	}
 }
+
+// TestRowsOfOtherWatchesAreHandedOver: what has come of one watch, and was not handed over since another one could not be verified,
+// is not taken for held.
+func TestRowsOfOtherWatchesAreHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, more, v, other := stateOf(1, "1"), stateOf(2, "1"), stateOf(3, "1"), stateOf(4, "1")
+		both := func(text, ids string) string {
+			return strings.NewReplacer("id: v@a-1", ids, "id: v@b-1", ids, "id: w@a-1\n", "\n", "id: w@b-1\n", "\n").Replace(text)
+		}
+		came := "event: upsert\ndata: {\"type\":\"upsert\",\"watch\":\"w\",\"key\":\"1\",\"revision\":\"1\",\"value\":1}\n\n"
+		streams := 0
+		c, stop := serve(t, func(out http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/v/digests/") {
+				http.Error(out, "{}", http.StatusNotFound)
+				return
+			}
+			if strings.Contains(r.URL.Path, "/digests/") {
+				more.answer(out, r)
+				return
+			}
+			switch streams++; streams {
+			case 1:
+				write(out, greeting+both(w.snapshot("w", "a")+v.snapshot("v", "a"), "id: w@a-1,v@a-1"))
+			case 2:
+				write(out, greeting+both(came+other.verify("v", "b"), "id: w@a-2,v@b-1"))
+			default: // the position of w is not known any more
+				stalls(greeting+both(more.verify("w", "b")+v.end("v", "a", `,"resumed":true`), "id: w@b-1,v@a-1"))(out, r)
+			}
+		})
+		defer stop()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		replica := NewReplica("w")
+		for e := range c.Watch(ctx, "w", And("v"), Verifying()) {
+			if _ = replica.Apply(e); replica.digestShown() == more.digest().String() {
+				break
+			}
+		}
+		shows(t, replica, more, time.Second)
+	})
+}
+
+// TestCountsOfBuckets: a bucket with another number of resources differs, although the sums of their hashes are the same.
+func TestCountsOfBuckets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := Resource{Key: "a", Value: json.RawMessage("1")}
+		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			table := binary.LittleEndian.AppendUint64([]byte{2, 0, 0, 0}, held.hash())
+			fmt.Fprintf(w, `{"buckets":1,"table":%q}`, base64.StdEncoding.EncodeToString(table))
+		})
+		defer stop()
+		replica := NewReplica("w")
+		if err := replica.Apply(Event{Type: Upsert, Watch: "w", Resource: held}); err != nil {
+			t.Fatal(err)
+		}
+		d := newDifference(c, "w", View{}, fmt.Sprintf("2-%032x", held.hash()))
+		differing, err := replica.differing(t.Context(), d)
+		if err != nil || !differing[0] {
+			t.Errorf("%v, %v: want bucket 0", differing, err)
+		}
+	})
+}

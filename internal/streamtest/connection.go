@@ -42,6 +42,8 @@ type reader struct {
 	broken     []error     // impossible events, whatever the upstream did
 	heads      []head      // of the replica, as far as Look has noted them
 	forgets    bool        // of a remote subscriber: the replica may remember less than it seems
+	repair     *repair     // nil: it does not resume by digest now, or has verified what it holds
+	repaired   bool        // it was repaired, which took time
 	behind     uint64      // of a remote subscriber: the revision of the replica when it connected; all that it receives may have been on its way since
 }
 
@@ -159,7 +161,7 @@ func (c *Connection) Fork(client string) *Connection {
 	f := *c
 	f.Client, f.state, f.batch = client, c.state.Clone(), log.Batch{}
 	f.lead, f.Flushes, f.sent = maps.Clone(c.lead), slices.Clone(c.Flushes), slices.Clone(c.sent)
-	f.broken = nil
+	f.broken, f.repair = nil, c.repair.fork()
 	f.sub = log.CohortOf(c.sub).Fork()
 	f.history.Add(&f)
 	return &f
@@ -174,13 +176,13 @@ func (c *Connection) overTheWire(p stream.Position) *stream.Position {
 	return &back
 }
 
-// Step reads one flush. False: there was nothing to read.
+// Step reads one flush. False: there was nothing to read, or the subscriber is repairing.
 func (c *Connection) Step() bool { return c.step(c.sub.Next, -1) }
 
 // Drain reads everything available, and returns the number of flushes.
 func (c *Connection) Drain() int {
 	n := 0
-	for c.Step() {
+	for c.Step() || c.Repairing() && c.Repair(c.source) {
 		n++
 	}
 	return n
@@ -204,6 +206,9 @@ func (c *Connection) Changed() <-chan struct{} { return c.sub.Changed() }
 func (c *Connection) Close() {
 	if c.Closed.IsZero() {
 		c.Closed = time.Now()
+		if c.repair != nil {
+			c.abandon()
+		}
 		if c.sub != nil {
 			c.sub.Close()
 		}
@@ -265,6 +270,9 @@ func (c *Connection) Marks() []*Mark {
 // step reads one flush, of which only limit events arrive if limit is not
 // negative.
 func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
+	if c.repair != nil {
+		return false
+	}
 	if c.MinRate > 0 {
 		c.Look() // the state that a flush may begin with
 	}
@@ -275,7 +283,7 @@ func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
 	}
 	state := c.source.Snapshot()
 	horizon, _ := state.Horizon()
-	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: head, after: state.Revision(), bytes: c.batch.Bytes()}
+	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: head, after: state.Revision(), bytes: c.batch.Bytes(), boundary: c.batch.Boundary()}
 	if c.history.Hides {
 		f.markers = c.searched()
 	}
@@ -298,20 +306,22 @@ func (c *Connection) record(f *Flush) {
 	if c.moving != nil {
 		c.arrive(f)
 	}
-	for i := 0; i < len(f.Events); i++ {
+	c.recordFrom(f, 0)
+}
+
+// recordFrom adds a flush of which only the events from the i-th on are to be applied.
+func (c *Connection) recordFrom(f *Flush, i int) {
+	for ; i < len(f.Events); i++ {
 		if c.switches {
 			c.checkSwitch(&f.Events[i])
 		}
-		if f.Events[i].Verify {
-			f.Events = slices.Replace(f.Events, i, i+1, c.repair(f.Events[i])...)
-			if f.versions = nil; c.history.Groups {
-				f.withoutRevisions()
-			}
+		if f.Events[i].Verify && !c.verify(f, i) {
+			return // until it is repaired
 		}
 		c.receive(f, i)
 	}
 	switch {
-	case !c.batch.Boundary() || f.Cut:
+	case !f.boundary || f.Cut:
 	case c.moving != nil:
 		c.broke("an id in the middle of move %d", c.moved)
 	default:

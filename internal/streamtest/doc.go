@@ -9,7 +9,8 @@
 //   - [ViewUpstream] has resources that enter and leave views, and [TruthOfView] is what
 //     a view of an upstream has.
 //   - [Connection] is a subscriber that writes down exactly what it was sent,
-//     and when; [State] is what a client of four lines makes of it.
+//     and when; [State] is what a client of four lines makes of it. One that
+//     resumes by digest makes its requests one by one: [Connection.Repair].
 //   - [History] is both sides together, and there is one checker for each of
 //     the ten guarantees of the protocol: [CheckConsistent], [CheckGapless],
 //     [CheckOrdered], [CheckAtomic], [CheckResumable], [CheckConflating],

@@ -76,7 +76,8 @@ func earlier(a, b time.Time) time.Time {
 
 // believes checks the status of the subscriber at the start of a period, and each
 // status within it. A status that is revoked at the same moment, as catching_up for
-// a reader that catches up at once, does not count.
+// a reader that catches up at once, does not count; nor does a status that is not in_sync
+// for one that took time to find out what differs, and read nothing meanwhile.
 func (c *Connection) believes(p period) error {
 	if !c.Read.After(p.from) {
 		return nil // the subscriber no longer read
@@ -88,7 +89,7 @@ func (c *Connection) believes(p period) error {
 			break
 		}
 		if f.At.After(p.from) && f.At.After(last) {
-			if err := p.check(told); err != nil {
+			if err := p.check(c, told); err != nil {
 				return err
 			}
 		}
@@ -99,10 +100,13 @@ func (c *Connection) believes(p period) error {
 			}
 		}
 	}
-	return p.check(told)
+	return p.check(c, told)
 }
 
-func (p period) check(told stream.Event) error {
+func (p period) check(c *Connection, told stream.Event) error {
+	if told.State != stream.InSync && c.repaired {
+		return nil
+	}
 	if fresh := told.State == stream.InSync; fresh != p.fresh {
 		is := map[bool]string{true: "fresh", false: "not fresh"}[p.fresh]
 		return fmt.Errorf("at %s the upstream is %s, and the subscriber has the status %v (%s)",

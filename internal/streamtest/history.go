@@ -127,6 +127,7 @@ type Flush struct {
 
 	after    uint64    // the head of the replica just after
 	bytes    int       // about, on the wire; 0: unknown
+	boundary bool      // an id was sent with the last event, unless the flush was cut
 	markers  []string  // in all bytes of the flush, if the history hides something
 	versions []Version // of the upserts among Events, computed on demand
 }

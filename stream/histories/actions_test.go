@@ -18,7 +18,7 @@ var actions = []func(*world) error{
 	(*world).move, (*world).move, (*world).move, (*world).move,
 	(*world).cut, (*world).cut, (*world).overtake, (*world).detour,
 	(*world).readSome, (*world).readSome,
-	(*world).leave, (*world).fork, (*world).fork,
+	(*world).leave, (*world).fork, (*world).fork, (*world).verify, (*world).verify,
 	(*world).disconnect, (*world).refuse, (*world).accept, (*world).fallBack, (*world).cutSnapshot, (*world).compact,
 	(*world).tell,
 	(*world).vanish, (*world).vanish, (*world).vanishApart, (*world).vanishApart, (*world).poll, (*world).poll, (*world).poll,
@@ -34,6 +34,7 @@ var actions = []func(*world) error{
 	(*world).connectWire, (*world).connectWire, (*world).connectWire,
 	(*world).moveWire, (*world).moveWire, (*world).stallWire, (*world).freeWire,
 	(*world).meanwhile, (*world).meanwhile, (*world).commitBeside,
+	(*world).connectProgram, (*world).connectProgram, (*world).disturb, (*world).disturb, (*world).mend, (*world).mend,
 	(*world).bulk, (*world).bulk, (*world).purge, (*world).purge, (*world).dawdle, (*world).linger, (*world).linger,
 	(*world).lieToAll, (*world).changeRules,
 	(*world).away, (*world).away, (*world).crash, (*world).crash, (*world).failDisk,
@@ -51,6 +52,9 @@ func (w *world) act() error {
 	}
 	if w.shape.guarded && w.shape.windows && w.rarely(6) {
 		return w.look()
+	}
+	if *repairs && w.rarely(2) {
+		return oneOf(w.choices, (*world).connectProgram, (*world).disturb, (*world).mend, (*world).verify)(w)
 	}
 	if *detours && w.rarely(3) {
 		return w.detour()

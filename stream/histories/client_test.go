@@ -22,6 +22,7 @@ type client struct {
 	holds bool
 	// verifies: it resumes by digest.
 	verifies bool
+	repairs  time.Time // since when it finds out what differs; zero: it does not
 
 	conn  *streamtest.Connection
 	at    *node
@@ -99,10 +100,60 @@ func (c *client) drain() {
 
 // step reads one flush, and keeps its id.
 func (c *client) step() bool {
+	if !c.up() {
+		return false
+	}
 	c.conn.Mixed = c.conn.Mixed || c.at.mixed()
 	ok := c.conn.Step()
 	c.note()
 	return ok
+}
+
+// repair makes a request for what differs, unless it is refused. Any node may answer. A client that asks for a state that none
+// of them has comes back later.
+func (c *client) repair() {
+	switch {
+	case !c.up() || !c.conn.Repairing():
+		c.repairs = time.Time{}
+		return
+	case c.repairs.IsZero():
+		c.repairs = time.Now()
+	case !c.slow && time.Since(c.repairs) > heartbeat/2: // it must learn soon how fresh the watch is
+		c.finishRepair()
+		return
+	}
+	if c.world.rarely(4) {
+		return
+	}
+	at := c.at
+	if c.world.rarely(3) {
+		at = c.world.nodeOf(c.part)
+	}
+	if at.stopped {
+		return // the connection is refused
+	}
+	has := c.conn.Repair(c.part.of(at))
+	c.note()
+	switch {
+	case has:
+		reached.add(1, "requests of a subscriber for what differs")
+	case at != c.at:
+		reached.add(1, "requests of a subscriber to a node without the state")
+	default:
+		reached.add(1, "repairs for which the state is gone")
+		c.world.say("%s comes back later, since the state is gone at %s", c.name, c.at.name)
+		c.hangUp()
+	}
+}
+
+// finishRepair makes all requests for what differs.
+func (c *client) finishRepair() {
+	for c.up() && c.conn.Repairing() {
+		if !c.conn.Repair(c.part.of(c.at)) {
+			c.hangUp()
+		}
+		c.note()
+	}
 }
 
 // note keeps the ids of the connection.

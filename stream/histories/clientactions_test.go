@@ -159,6 +159,59 @@ func (w *world) readSome() error {
 	w.say("%s reads %d flushes", c.name, n)
 	for range n {
 		c.step()
+		c.repair()
+	}
+	return nil
+}
+
+// verify brings a client that resumes by digest to a node that has lost its history, or to another order, and lets the history
+// go on while it finds out what differs.
+func (w *world) verify() error {
+	c := w.client()
+	if c == nil || !c.verifies || c.part.sorting != nil {
+		return nil
+	}
+	c.hangUp()
+	slow := c.slow
+	c.slow = true
+	defer func() { c.slow = slow }()
+	for range 1 + w.pick(3) {
+		if err := w.commit(); err != nil {
+			return err
+		}
+	}
+	if err := oneOf(w.choices, w.restart, w.replace, w.restore)(); err != nil {
+		return err
+	}
+	w.advance(300 * time.Millisecond)
+	for range 4 + w.pick(12) {
+		if !c.up() {
+			n := w.nodeOf(c.part)
+			w.say("%s resumes by digest at %s from %s", c.name, n.name, idText(c.last))
+			c.dial(n, c.last, c.held)
+		}
+		c.step()
+		c.repair()
+		var err error
+		switch w.pick(10) {
+		case 1, 2:
+			err = w.commit()
+		case 3:
+			err = w.catchUp()
+		case 4:
+			if c.up() {
+				w.say("%s is cut off at %s (repairs %t)", c.name, c.at.name, c.conn.Repairing())
+				c.cut(w.pick(3))
+			}
+		case 5:
+			w.advance(oneOf(w.choices, time.Second, 11*time.Second))
+		case 6:
+			err = w.restart()
+		}
+		w.settle()
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ var (
 	all      = flag.Bool("all", false, "build all mutants, and not only the twelfth that is due today, without those that take minutes to find")
 	wide     = flag.Bool("wide", false, "all histories have many keys, and transactions that take a while")
 	windows  = flag.Bool("windows", false, "all histories have windows and counts, which all clients follow")
+	repairs  = flag.Bool("repairs", false, "all histories have programs with the Go client, and make clients and these verify what they have")
 	keep     = flag.Bool("journals", false, "all histories have journals")
 	longest  = flag.Duration("longest", 5*time.Minute, "how long a history may take, of which most take milliseconds, and few some seconds")
 	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller failing history is searched for")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +20,8 @@ type mutant struct {
 	edits []edit
 	args  []string // that narrow the histories
 	rare  bool     // it takes minutes to find: only with -all
+	// tests are those of a package that find it, in place of the histories: args narrow them. "": the histories do.
+	tests string
 }
 
 // edit is one text of a file below the module.
@@ -706,6 +709,9 @@ var mutants = []mutant{
 	},
 }
 
+// allMutants returns those that the histories find, and those of what resumes by digest.
+func allMutants() []mutant { return slices.Concat(mutants, repairMutants) }
+
 // TestMutants builds the histories with a twelfth of the faults each day, or with all, and
 // checks that they find them.
 func TestMutants(t *testing.T) {
@@ -716,7 +722,7 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, m := range mutants {
+	for i, m := range allMutants() {
 		t.Run(m.name, func(t *testing.T) {
 			if !*all && (m.rare || i%12 != time.Now().YearDay()%12) {
 				t.Skip("it takes minutes to find, or is due on another day: see -all")
@@ -726,7 +732,7 @@ func TestMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			found, err := m.play(binary)
+			found, err := m.play(module, binary)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -737,7 +743,7 @@ func TestMutants(t *testing.T) {
 
 // TestMutantsQuoteTheCode: the replaced texts exist.
 func TestMutantsQuoteTheCode(t *testing.T) {
-	for _, m := range mutants {
+	for _, m := range allMutants() {
 		if _, err := m.apply("../.."); err != nil {
 			t.Errorf("mutant %q: %v", m.name, err)
 		}
@@ -764,7 +770,7 @@ func (m *mutant) apply(module string) (map[string]string, error) {
 	return files, nil
 }
 
-// build builds the test binary of this package with the fault.
+// build builds the test binary of this package, or of that whose tests find it, with the fault.
 func (m *mutant) build(module, dir string) (binary string, err error) {
 	files, err := m.apply(module)
 	if err != nil {
@@ -787,14 +793,20 @@ func (m *mutant) build(module, dir string) (binary string, err error) {
 		return "", err
 	}
 	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".")
+	if m.tests != "" {
+		build.Dir = filepath.Join(module, m.tests)
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the mutant does not build: %w\n%s", err, out)
 	}
 	return binary, nil
 }
 
-// play plays histories until one fails or panics. The error reports that none did.
-func (m *mutant) play(binary string) (found string, err error) {
+// play plays histories until one fails or panics, or runs tests. The error reports that none did.
+func (m *mutant) play(module, binary string) (found string, err error) {
+	if m.tests != "" {
+		return m.test(module, binary)
+	}
 	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "8m", "-longest", "1m"}, m.args...)
 	out, err := exec.Command(binary, args...).CombinedOutput()
 	for line := range strings.Lines(string(out)) {
@@ -803,6 +815,19 @@ func (m *mutant) play(binary string) (found string, err error) {
 		}
 		if strings.HasPrefix(line, "panic: ") && err != nil {
 			return strings.TrimSpace(line), nil // memory that is read while it is written
+		}
+	}
+	return "", fmt.Errorf("not found (%w): %s", err, out)
+}
+
+// test runs the tests of another package until one fails.
+func (m *mutant) test(module, binary string) (found string, err error) {
+	run := exec.Command(binary, append([]string{"-test.failfast"}, m.args...)...)
+	run.Dir = filepath.Join(module, m.tests)
+	out, err := run.CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if _, after, ok := strings.Cut(line, "--- FAIL: "); ok && err != nil {
+			return strings.TrimSpace(after), nil
 		}
 	}
 	return "", fmt.Errorf("not found (%w): %s", err, out)

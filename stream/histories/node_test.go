@@ -45,6 +45,7 @@ type node struct {
 	second      *gatewaysource.Source // of the other watch, which joins and leaves
 	joined      bool
 	followed    bool             // others follow it
+	stopped     bool             // it runs no more, or not yet again
 	server      *http.Server     // of the listener
 	guards      *gateway.Gateway // the second gateway, for principals; nil: none
 	guardServer *http.Server
@@ -69,7 +70,7 @@ func (n *node) start() error {
 	if n.watch, err = n.add("w", source); err != nil {
 		return err
 	}
-	n.lives++
+	n.lives, n.stopped = n.lives+1, false
 	if n.followed {
 		return n.serve()
 	}
@@ -218,7 +219,7 @@ func (n *node) noting(next http.Handler) http.Handler {
 // asked records a request for streams, until the function that it returns is called.
 func (l *link) asked(n *node, r *http.Request) (answered func()) {
 	id, watches := r.Header.Get("Last-Event-ID"), r.URL.Query()["watch"]
-	n.world.say("%s asks %s for %q from %q", l.of, n.name, watches, id)
+	n.world.say("%s asks %s for %s %q from %q", l.of, n.name, r.URL.Path, watches, id)
 	l.mixed.CompareAndSwap(false, strings.Contains(id, "/"))
 	if !slices.Contains(watches, "w") {
 		return func() {}
@@ -278,6 +279,7 @@ func lacks(own, other log.Snapshot) bool {
 
 // stop ends the node with all its state, except for its journal.
 func (n *node) stop() {
+	n.stopped = true
 	if n.listener.Swap(nil) != nil {
 		_ = n.server.Close()
 	}

@@ -129,8 +129,8 @@ func (c *wire) arrive(f *follow, p stream.Position) {
 	}
 	if of == 0 && !c.world.names(f.part, p.Epoch) {
 		for n, to := range c.to {
-			if c.world.names(to, p.Epoch) {
-				of = max(of, n)
+			if c.world.names(to, p.Epoch) && (of == 0 || n < of) { // of several moves to one window it may be each
+				of = n
 			}
 		}
 	}

@@ -48,6 +48,7 @@ type world struct {
 	nodes      []*node // the roots, then the nodes behind them
 	clients    []*client
 	wires      []*wire
+	programs   []*program
 	besides    *streamtest.Upstream // of the other watch
 	beside     *part                // what clients have of it
 	principals []*principal
@@ -73,20 +74,21 @@ type given struct {
 
 // shape has the parameters of a history that are fixed at its start.
 type shape struct {
-	deletes streamtest.DeleteRevisions
-	roots   int
-	others  int
-	heavy   bool // values are large
-	wide    bool // there are many keys
-	views   bool // there are views; then the upstream never goes back without a new name
-	narrow  bool // there is a node that follows a view
-	windows bool // there are windows, and counts if deletes have revisions
-	patchy  bool // endpoints forget history, and fall behind
-	recalls bool // endpoints tell of deletes with their snapshots
-	guarded bool // principals come to second gateways; then the upstream keeps its order, and nothing falls back
-	wires   int  // how many clients beyond a network there are at most
-	keeps   bool // nodes have journals
-	steps   int
+	deletes  streamtest.DeleteRevisions
+	roots    int
+	others   int
+	heavy    bool // values are large
+	wide     bool // there are many keys
+	views    bool // there are views; then the upstream never goes back without a new name
+	narrow   bool // there is a node that follows a view
+	windows  bool // there are windows, and counts if deletes have revisions
+	patchy   bool // endpoints forget history, and fall behind
+	recalls  bool // endpoints tell of deletes with their snapshots
+	guarded  bool // principals come to second gateways; then the upstream keeps its order, and nothing falls back
+	wires    int  // how many clients beyond a network there are at most
+	keeps    bool // nodes have journals
+	programs int  // how many programs there are at most
+	steps    int
 }
 
 func newShape(c *choices) shape {
@@ -112,8 +114,12 @@ func newShape(c *choices) shape {
 	if *windows {
 		s.views = true
 	}
+	s.programs = oneOf(c, 0, 0, 1, 2)
+	if *repairs {
+		s.roots, s.programs, s.wires = 2, 2, 0
+	}
 	if *detours {
-		s.roots, s.others, s.wires = 2, 0, 0
+		s.roots, s.others, s.wires, s.programs = 2, 0, 0, 0
 		s.views, s.narrow = false, false
 	}
 	s.windows = s.views && s.deletes != streamtest.Vanishing
@@ -282,6 +288,9 @@ func (w *world) end() {
 		c.hangUp()
 		links.Delete(c.link.host)
 	}
+	for _, p := range w.programs {
+		p.close()
+	}
 	for _, n := range slices.Backward(w.nodes) {
 		if n.link != nil {
 			n.link.cut()
@@ -309,8 +318,12 @@ func (w *world) settle() {
 			c.conn.Look()
 		}
 		if c.up() && !c.slow {
+			c.repair()
 			c.drain()
 		}
+	}
+	for _, p := range w.programs {
+		p.note()
 	}
 	for _, c := range w.wires {
 		if err := c.collect(); err != nil && w.untrue == nil {
@@ -330,6 +343,10 @@ func (w *world) serves(n *node) {
 // readAll lets the slow readers read as well.
 func (w *world) readAll() {
 	for _, c := range w.clients {
+		if c.up() {
+			c.drain()
+			c.finishRepair()
+		}
 		if c.up() {
 			c.drain()
 		}
@@ -434,6 +451,8 @@ func (w *world) finish() error {
 		}
 		p.narrow(w.upstream.Truth(), w.served)
 	}
+	w.awaitPrograms()
+	w.readAll()
 	w.count()
 	return w.check()
 }
@@ -476,6 +495,9 @@ func (w *world) check() error {
 	}
 	for _, c := range w.connections() {
 		err = errors.Join(err, c.CheckBytes())
+	}
+	for _, p := range w.programs {
+		err = errors.Join(err, p.check())
 	}
 	return err
 }
