@@ -595,6 +595,44 @@ func TestDigestsTurnedOffWhileVerifying(t *testing.T) {
 	})
 }
 
+// TestDigestsOfWatchesThatChange: a stream that asks for digests is sent one after changes, once the watch was quiet for a
+// heartbeat, and each minute of a watch that never is. Other streams are not.
+func TestDigestsOfWatchesThatChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "w")
+		prime(r, "a", 10, content(10, 10, nil))
+		told, plain := r.get("/v1/events?watch=w&digest=1"), r.get("/v1/events?watch=w")
+		told.Take()
+		plain.Take()
+		w, _ := r.Registry.Watch("w")
+		digest := func() string { return fmt.Sprintf(`"digest":%q`, w.Snapshot().Digest()) }
+		revision := uint64(10)
+		change := func() {
+			revision++
+			r.Commit("w", revision, gatewaytest.Resource("k", revision, fmt.Sprint(revision)))
+		}
+		change()
+		time.Sleep(time.Minute)
+		if text := told.Take(); strings.Count(text, `"type":"bookmark"`) != 1 || !strings.Contains(text, digest()) {
+			t.Errorf("after a change it is sent\n%s", text)
+		}
+		time.Sleep(time.Minute)
+		if text := told.Take(); strings.Contains(text, "bookmark") {
+			t.Errorf("without a change it is sent\n%s", text)
+		}
+		for range 5 * 60 {
+			change()
+			time.Sleep(time.Second)
+		}
+		if text := told.Take(); strings.Count(text, `"type":"bookmark"`) != 5 || strings.Count(text, `"digest":"11-`) != 5 {
+			t.Errorf("in five minutes with changes each second it is sent %d bookmarks:\n%s", strings.Count(text, "bookmark"), text)
+		}
+		if text := plain.Take(); strings.Contains(text, "bookmark") || strings.Contains(text, "digest") {
+			t.Errorf("a stream that does not ask for digests is sent\n%s", text)
+		}
+	})
+}
+
 // TestRequestsAboutOneStateHoldNoProcessor: while an answer about a state is made, others about the state wait. Requests of
 // other kinds are answered meanwhile.
 func TestRequestsAboutOneStateHoldNoProcessor(t *testing.T) {

@@ -174,6 +174,9 @@ func (s *Subscription) Take(at Spot, t *Stretch, b *Batch) bool {
 		if at.atHead {
 			s.sentStatus = v.Status
 		}
+		if s.provable(v) {
+			s.digested = v.Seq // of its end
+		}
 		s.endWalk()
 		return true
 	case s.walking():

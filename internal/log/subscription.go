@@ -109,6 +109,7 @@ type Subscription struct {
 	skipped    uint64
 	first      []string // keys that are to come first
 	early      bool     // some did
+	digested   uint64   // the seq of the newest state of which the reader was sent the digest
 	told       uint64   // what a window says that the reader was told last; see storage.Window
 	former     *former  // the window that the reader still has; nil: none
 	move       uint64   // the number of a move that the reader was not told of; 0: there is none
@@ -580,12 +581,17 @@ func (s *Subscription) verify(b *Batch, v *storage.Version, from *stream.Positio
 	s.startWalk(b, walk{v: v, purpose: verifying, at: at, upserts: at, revision: v.Revision, complete: v.Revision})
 }
 
-// withState adds the total of a window, the number of a move, and the digest of a version, to an event at which the reader has all of it. Where
+// provable reports whether the reader, once it has everything, is sent the digest of that. Where
 // deletes have no revision, a reader that comes from another replica may have fewer resources than
 // this one, which has not noticed yet that they are gone.
+func (s *Subscription) provable(v *storage.Version) bool {
+	return s.digests() && (s.fromThisLog || !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch))
+}
+
+// withState adds the total of a window, the number of a move, and the digest of a version, to an event at which the reader has all of it.
 func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Event {
-	if s.digests() && (s.fromThisLog || !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)) {
-		e.Digest = v.Digest.String()
+	if s.provable(v) {
+		e.Digest, s.digested = v.Digest.String(), v.Seq
 	}
 	e.Window, e.Total, e.Before, e.Next = v.Window.Is, v.Window.Total, v.Window.Before, v.Window.Next
 	e.Move, s.move = s.move, 0
@@ -705,8 +711,8 @@ func (s *Subscription) tellWindow(b *Batch, v *storage.Version) {
 }
 
 // Bookmark fills b with progress: the position has moved on, without data, since
-// the last one that was sent. It returns false if it has not, or if Next has
-// something.
+// the last one that was sent, or the reader was not sent the digest of what it has. It returns
+// false if neither is so, or if Next has something.
 func (s *Subscription) Bookmark(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.newest()
@@ -715,7 +721,7 @@ func (s *Subscription) Bookmark(b *Batch) bool {
 	}
 	s.place(v.Revision, v)
 	s.addHorizon(b, v)
-	if !s.moved && b.Empty() {
+	if !s.moved && b.Empty() && (s.digested == v.Seq || !s.provable(v)) {
 		return false
 	}
 	if b.Empty() {

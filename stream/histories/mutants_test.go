@@ -181,8 +181,8 @@ var mutants = []mutant{
 		args: []string{"-deletes", strconv.Itoa(int(streamtest.NoRevision))},
 		edits: []edit{{
 			file: "internal/log/subscription.go",
-			old:  "	if s.digests() && (s.fromThisLog || ",
-			new:  "	if s.digests() && (true || s.fromThisLog || ",
+			old:  "	return s.digests() && (s.fromThisLog || ",
+			new:  "	return s.digests() && (true || s.fromThisLog || ",
 		}},
 	},
 	{

@@ -31,18 +31,22 @@ type Follow struct {
 
 	// quietSince is when the watch last sent anything.
 	quietSince time.Time
+	// digests means that the stream asks for digests, and saidAt is when a bookmark was last sent.
+	digests bool
+	saidAt  time.Time
 
 	counts
 }
 
 // Follow subscribes to a watch. The subscription must be closed.
 func (d *Deps) Follow(w *watch.Watch, choice Choice, req *Request) Follow {
+	digests, now := req.Digest && !choice.counted, time.Now()
 	return Follow{
 		Watch: w,
 		Sub: w.Subscribe(log.SubscribeOptions{
 			Resume:     choice.resume,
 			Invalid:    choice.invalid,
-			Digest:     req.Digest && !choice.counted,
+			Digest:     digests,
 			Verify:     req.Verify && !choice.counted,
 			DigestsOff: d.DigestsOff,
 			Deletes:    req.Deletes,
@@ -54,7 +58,9 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice, req *Request) Follow {
 		resumedFrom: choice.resume,
 		invalid:     choice.invalid,
 		tally:       d.Series.Tally(w),
-		quietSince:  time.Now(),
+		quietSince:  now,
+		digests:     digests,
+		saidAt:      now,
 	}
 }
 

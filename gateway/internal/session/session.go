@@ -349,15 +349,19 @@ func (s *Session) hasMuch() bool {
 	return false
 }
 
+// digestEvery is after how many heartbeats a watch that is never quiet says what its digest is.
+const digestEvery = 4
+
 // Bookmarks writes the position in watches that were quiet for a heartbeat, or whose
-// changes all lie outside the view.
+// changes all lie outside the view, and the digest of those that have changed.
 func (s *Session) Bookmarks(now time.Time, out Encoder) bool {
 	said := false
 	for i := range s.Follows {
 		f := &s.Follows[i]
-		if s.Answer == nil && now.Sub(f.quietSince) >= s.Deps.Heartbeat && f.Sub.Bookmark(&s.Batch) {
+		due := now.Sub(f.quietSince) >= s.Deps.Heartbeat || f.digests && now.Sub(f.saidAt) >= digestEvery*s.Deps.Heartbeat
+		if s.Answer == nil && due && f.Sub.Bookmark(&s.Batch) {
 			s.WriteBatch(f, out)
-			said = true
+			f.saidAt, said = now, true
 		}
 	}
 	return said
