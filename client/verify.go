@@ -326,6 +326,9 @@ func (r *Replica[V]) dropExtra(theirs map[string]keyHash, differing map[int]bool
 	return wanted, extra
 }
 
+// bucketsOf returns how many buckets a state of so many resources has: one for 16 of them, and 16,384 at most.
+func bucketsOf(count int) int { return min(max(1, count/16+min(1, count%16)), 1<<14) }
+
 // bucketOf returns in which of some buckets the resource with an ID is.
 func bucketOf(id string, buckets int) int {
 	return int(uint64(resourceOf(id).keyHash()) * uint64(buckets) >> 32)
@@ -373,7 +376,7 @@ func newDifference(c *Client, watch string, v View, digest string) *difference {
 	text, _, _ := strings.Cut(digest, "-")
 	count, _ := strconv.Atoi(text) // 0 if it is none: then it has no bucket that could differ
 	count = max(count, 0)
-	return &difference{client: c, watch: watch, view: v, digest: digest, count: count, buckets: max(1, count/64+min(1, count%64))}
+	return &difference{client: c, watch: watch, view: v, digest: digest, count: count, buckets: bucketsOf(count)}
 }
 
 // keyHash is a key as it is sent, and the hash and the revision of its resource.

@@ -158,11 +158,8 @@ func TestCompressedAnswersAboutDigests(t *testing.T) {
 		}
 		want := map[string]string{"zstd, gzip": "zstd", "gzip": "gzip", "br": ""}
 		for accepts, want := range want {
-			switch {
-			case len(plain.text) < 1<<10:
+			if len(plain.text) < 1<<10 {
 				want = "" // it is too short
-			case path == "" && want == "zstd":
-				want = "" // a table of digits without order becomes longer
 			}
 			caching := "no-store" // keys and resources have revisions
 			if path == "" {

@@ -412,11 +412,11 @@ func TestDigestRequests(t *testing.T) {
 			want int
 			says string
 		}{
-			{state, 200, `"buckets":2,"table":"`},
+			{state, 200, `"buckets":7,"table":"`},
 			{state + "?prefix=key/1", 410, "no longer kept"},
-			{state + "/keys?bucket=0&bucket=1", 200, `{"key":"key/7","revision":"10","hash":"`},
+			{state + "/keys?bucket=0&bucket=1&bucket=2&bucket=3&bucket=4&bucket=5&bucket=6", 200, `{"key":"key/7","revision":"10","hash":"`},
 			{state + "/keys", 400, "want 1 to 100"},
-			{state + "/keys?bucket=2", 400, "want a number from 0 to 1"},
+			{state + "/keys?bucket=7", 400, "want a number from 0 to 6"},
 			{state + "/keys?bucket=0&page_token=x", 400, "next_page_token"},
 			{state + "/keys?bucket=0&page_token=0.1", 200, `"keys":[`},
 			{state + "/resources?key=key/7&key=none", 200, `"resources":[{"key":"key/7","revision":"10","value":{"n":7,`},

@@ -252,8 +252,13 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for i, size := range sizes {
-		if size < 20 || size > 130 {
+		if size == 0 || size > 40 {
 			t.Errorf("bucket %d has %d keys", i, size)
+		}
+	}
+	for count, want := range map[uint64]int{0: 1, 1: 1, 16: 1, 17: 2, 100_000: 6250, 1 << 18: 1 << 14, 1<<18 + 1: 1 << 14, 1 << 63: 1 << 14} {
+		if got := Buckets(count); got != want {
+			t.Errorf("a state of %d resources has %d buckets, want %d", count, got, want)
 		}
 	}
 	if _, err := mine.Differing(nil); err == nil {

@@ -5,14 +5,20 @@ import (
 	"fmt"
 )
 
-// keysPerBucket is about how many keys a bucket of a table has.
-const keysPerBucket = 64
+// keysPerBucket is about how many keys a bucket of a table has, and mostBuckets how many buckets there are at most: of a
+// large state they have more keys.
+const keysPerBucket, mostBuckets = 16, 1 << 14
 
 // Table divides a state into buckets by the hash of the key, and has the digest of each.
 type Table []Digest
 
 // Buckets returns how many buckets the table of a state with so many resources has.
-func Buckets(count uint64) int { return int(max(1, (count+keysPerBucket-1)/keysPerBucket)) }
+func Buckets(count uint64) int {
+	if count > mostBuckets*keysPerBucket {
+		return mostBuckets
+	}
+	return int(max(1, (count+keysPerBucket-1)/keysPerBucket))
+}
 
 // NewTable returns the table of an empty state, for one with so many resources.
 func NewTable(count uint64) Table { return make(Table, Buckets(count)) }

@@ -29,8 +29,8 @@ function bytesOf(base64: string): string | undefined {
   }
 }
 
-/** Returns how many buckets a state of so many resources has. */
-export const bucketsOf = (count: number): number => Math.max(1, Math.ceil(count / 64));
+/** Returns how many buckets a state of so many resources has: one for 16 of them, and 16,384 at most. */
+export const bucketsOf = (count: number): number => Math.min(Math.max(1, Math.ceil(count / 16)), 16384);
 
 /** Returns a hash as 16 hexadecimal digits. */
 export const hexOf = (hash: Hash): string => [3, 2, 1, 0].map((i) => hash.charCodeAt(i).toString(16).padStart(4, '0')).join('');

@@ -87,7 +87,7 @@ test('text that is no hash', () => {
 });
 
 test('the number of buckets', () => {
-  expect([0, 1, 64, 65, 100_000].map(bucketsOf)).toEqual([1, 1, 1, 2, 1563]);
+  expect([0, 1, 16, 17, 100_000, 262_144, 262_145, 1e9].map(bucketsOf)).toEqual([1, 1, 1, 2, 6250, 16384, 16384, 16384]);
 });
 
 const mask = 2n ** 64n - 1n;

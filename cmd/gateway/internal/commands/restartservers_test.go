@@ -78,7 +78,7 @@ func TestRestartWithoutADisk(t *testing.T) {
 				t.Errorf("a client without digests is sent %d resets and %d events", plain.resets, plain.events)
 			}
 			// The keys of the buckets with 70 resources, these, and the table.
-			if most := int64(min(70, n/64)*64*60 + 70*500 + 16*n/64); digested > most {
+			if most := int64(min(70, n/16)*16*60 + 70*500 + 16*n/16); digested > most {
 				t.Errorf("%d bytes were sent, want at most %d", digested, most)
 			}
 			if replica.Len() != n-20 {
