@@ -308,6 +308,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a client that applies each event at once has no exception",
+		rare: true,
 		edits: []edit{{
 			file: "internal/streamtest/ordered.go",
 			old:  "leads && a.upTo > s.asOf",
