@@ -174,4 +174,62 @@ var repairMutants = []mutant{
 			new:  "of.failed++; of.failed > 0 {",
 		}},
 	},
+	{
+		name:  "a gateway forgets what came while it verified",
+		tests: "internal/source/gateway",
+		args:  []string{"-test.run", "^(TestWhatComesMeanwhileWaits|TestWaiting.*)$"},
+		edits: []edit{{
+			file: "internal/source/gateway/digest.go",
+			old:  "range r.waiting.forget(r.Sink)[1:] {",
+			new:  "range r.waiting.forget(r.Sink)[:0] {",
+		}},
+	},
+	{
+		name:  "a gateway keeps what the followed one does not have",
+		tests: "internal/source/gateway",
+		args:  []string{"-test.run", "^(TestRepairedAtABookmark)$"},
+		edits: []edit{{
+			file: "internal/source/gateway/digest.go",
+			old:  "other || extra[id] {",
+			new:  "other || extra[\"\"] {",
+		}},
+	},
+	{
+		name:  "a gateway verifies without end",
+		tests: "internal/source/gateway",
+		edits: []edit{{
+			file: "internal/source/gateway/digest.go",
+			old:  "return is && m.reader.source.unverified < mostUnverified",
+			new:  "return is && m.reader.source.unverified >= 0",
+		}},
+	},
+	{
+		name:  "one repair of a gateway follows the other",
+		tests: "internal/source/gateway",
+		args:  []string{"-test.run", "^(TestDifferenceThatStays|TestAlteredAgainAndAgain)$"},
+		edits: []edit{{
+			file: "internal/source/gateway/repair.go",
+			old:  "if now.Before(r.next) {",
+			new:  "if false && now.Before(r.next) {",
+		}},
+	},
+	{
+		name:  "a gateway compares what a conflated bookmark says",
+		tests: "internal/source/gateway",
+		args:  []string{"-test.run", "^(TestNotCompared)$"},
+		edits: []edit{{
+			file: "internal/source/gateway/repair.go",
+			old:  ` || e.Conflated != ""`,
+			new:  "",
+		}},
+	},
+	{
+		name:  "a gateway keeps the revisions of another order",
+		tests: "internal/source/gateway",
+		edits: []edit{{
+			file: "internal/source/gateway/digest.go",
+			old:  "revisions: !live && !r.hasRevisions(position)",
+			new:  "revisions: live && r.hasRevisions(position)",
+		}},
+	},
 }
