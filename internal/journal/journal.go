@@ -49,8 +49,8 @@ const fileFormat = 1
 
 const (
 	// every is the time from a commit to its write. A write that takes long waits longer for the next one, which has
-	// fewer versions of each resource to write then: share times as long as it took, and mostEvery at most. So a
-	// journal takes a quarter of one processor, however fast the commits are.
+	// fewer versions of each resource to write then: share times as long as it took, and mostEvery at most. So however
+	// fast the commits are, a journal takes a quarter of one processor, and more only if a write takes longer than a third of mostEvery.
 	every, mostEvery = 200 * time.Millisecond, 2 * time.Second
 	share            = 3
 	// idleEvery is the same where only the revision has risen.
