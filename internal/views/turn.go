@@ -22,10 +22,10 @@ type turn struct {
 }
 
 const (
-	turnLasts  = 10 * time.Millisecond // or a slice longer, pauses included
+	turnLasts  = 20 * time.Millisecond // or a slice longer, pauses included
 	pauseLasts = time.Millisecond      // the shortest for which Go sleeps
 
-	slice     = 4 * time.Millisecond
+	slice     = 8 * time.Millisecond
 	liveSlice = 200 * time.Microsecond // of a watch that has changed a short while ago
 	liveFor   = 100 * time.Millisecond
 )
