@@ -32,7 +32,7 @@ func TestEveryPart(t *testing.T) {
 	}
 	p := plan{
 		subscribers: 40, leaves: 2, resources: 300, bytes: 300, interval: 200 * time.Millisecond, each: time.Second, fast: time.Second,
-		sample: 4, stream: "retry: 100ms, drain_delay: 10ms, drain: 200ms", plot: filepath.Join(t.TempDir(), "crowd.svg"),
+		sample: 4, generated: 15, stream: "retry: 100ms, drain_delay: 10ms, drain: 200ms", plot: filepath.Join(t.TempDir(), "crowd.svg"),
 	}
 	r := &run{began: time.Now()}
 	var err error
@@ -55,7 +55,7 @@ func TestEveryPart(t *testing.T) {
 	t.Log(out.String())
 	for _, want := range []string{
 		`\| 40; 2 \|`, `memory for each`, `one change each 200ms: from write to read`, `one change a second: CPU`, `subscribers that moved .*; 40 `,
-		`\| resets \| 0 \| 0 \| reached`, `lost a change.* 0 \| reached`, `sampled subscribers .* \d+ \| reached`, `gap of one`,
+		`\| resets \| 0 \| 0 \| reached`, `lost a change.* 0 \| reached`, `sampled subscribers .* \d+ \| reached`, `gap of one`, `changes meanwhile: from write to read`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("the table has no line %q", want)
@@ -64,26 +64,28 @@ func TestEveryPart(t *testing.T) {
 }
 
 func TestFit(t *testing.T) {
-	limit, err := descriptors()
-	if err != nil {
-		t.Skip(err)
-	}
-	most := limit - spare
+	few := machine{descriptors: spare + 1000, memory: 1 << 30, processors: 2}
+	large := machine{descriptors: 1_200_000, memory: 64 << 30, processors: 16}
 	for _, c := range []struct {
+		machine
 		plan
-		leaves int
-		err    string
+		leaves, generated int
+		err               string
 	}{
-		{plan{subscribers: 1}, 1, ""},
-		{plan{subscribers: 3*most + 1}, 4, ""},
-		{plan{subscribers: most, leaves: 7}, 7, ""},
-		{plan{subscribers: 2*most + 1, leaves: 2}, 0, "need 3 leaves"},
-		{plan{subscribers: 0}, 0, "want positive numbers"},
+		{few, plan{subscribers: 1}, 1, 1, ""},
+		{few, plan{subscribers: 3001}, 4, 751, ""},
+		{few, plan{subscribers: 1000, leaves: 7}, 7, 143, ""},
+		{large, plan{subscribers: 1_000_000}, 1, 125_000, ""},
+		{large, plan{subscribers: 1_000_000, leaves: 4}, 4, 125_000, ""},
+		{few, plan{subscribers: 2001, leaves: 2}, 0, 0, "need 3 leaves, as the limit on descriptors is 2200; raise it (ulimit -n 2201)"},
+		{few, plan{subscribers: 1_000_000}, 0, 0, "need some 73.0 GiB of memory, and 1.0 GiB are available: want fewer"},
+		{few, plan{subscribers: 0}, 0, 0, "want positive numbers"},
+		{machine{descriptors: spare}, plan{subscribers: 1}, 0, 0, "want more than 1200"},
 	} {
 		c.plan.resources, c.plan.interval = 1, time.Second
-		switch err := c.plan.fit(); {
-		case c.err == "" && (err != nil || c.plan.leaves != c.leaves):
-			t.Errorf("%d subscribers: %d leaves, %v; want %d", c.plan.subscribers, c.plan.leaves, err, c.leaves)
+		switch err := c.plan.fit(c.machine); {
+		case c.err == "" && (err != nil || c.plan.leaves != c.leaves || c.plan.generated != c.generated):
+			t.Errorf("%d subscribers: %d leaves, %d of a load generator, %v; want %d and %d", c.plan.subscribers, c.plan.leaves, c.plan.generated, err, c.leaves, c.generated)
 		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
 			t.Errorf("%d subscribers: %v, want %q", c.plan.subscribers, err, c.err)
 		}

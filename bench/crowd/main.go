@@ -8,7 +8,8 @@
 //
 // Two sockets of a subscriber take some 10 KiB of the kernel's memory, and a descriptor in a
 // leaf and in a load generator: the limit on descriptors (ulimit -n) says how many
-// leaves are needed.
+// leaves are needed. A run for which there is not enough memory is refused. A leaf has several
+// load generators where the machine has processors for them.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/watchtide/watchtide/bench/internal/process"
@@ -28,6 +30,7 @@ type plan struct {
 	interval, each, fast time.Duration
 	sample               int
 	plot                 string
+	generated            int    // subscribers of a load generator, at most
 	stream               string // the section of this name of all gateways; empty: the defaults
 }
 
@@ -52,7 +55,11 @@ func main() {
 		return
 	}
 	process.Main("crowd", func(ctx context.Context) error {
-		if err := p.fit(); err != nil {
+		m, err := thisMachine()
+		if err != nil {
+			return err
+		}
+		if err := p.fit(m); err != nil {
 			return err
 		}
 		return p.run(ctx)
@@ -63,12 +70,32 @@ func main() {
 // checked.
 const spare = 1200
 
-// fit chooses the number of leaves, or checks the one that was asked for.
-func (p *plan) fit() error {
-	limit, err := descriptors()
-	if err != nil {
-		return err
+// The memory of a run: what a subscriber has of the kernel's and of a load generator's, and what a leaf and its load generators
+// have besides.
+const (
+	subscriberBytes = 11 << 10
+	leafBytes       = 64 << 20
+)
+
+// machine is what a run may take.
+type machine struct {
+	descriptors int   // of a process
+	memory      int64 // in bytes
+	processors  int
+}
+
+func thisMachine() (m machine, err error) {
+	if m.descriptors, err = descriptors(); err != nil {
+		return m, err
 	}
+	m.memory, err = process.AvailableMemory()
+	m.processors = runtime.NumCPU()
+	return m, err
+}
+
+// fit chooses the number of leaves, or checks the one that was asked for, and how many subscribers a load generator has.
+func (p *plan) fit(m machine) error {
+	limit := m.descriptors
 	if p.subscribers < 1 || p.sample < 0 || p.resources < 1 || p.interval <= 0 {
 		return fmt.Errorf("-n=%d -sample=%d -resources=%d -interval=%v: want positive numbers", p.subscribers, p.sample, p.resources, p.interval)
 	}
@@ -84,5 +111,20 @@ func (p *plan) fit() error {
 		return fmt.Errorf("-leaves=%d: %d subscribers need %d leaves, as the limit on descriptors is %d; raise it (ulimit -n %d)",
 			p.leaves, p.subscribers, need, limit, (p.subscribers+p.leaves-1)/p.leaves+spare)
 	}
+	if needed := int64(p.subscribers)*subscriberBytes + int64(p.leaves)*leafBytes; needed > m.memory {
+		return fmt.Errorf("-n=%d: subscribers and %d leaves need some %.1f GiB of memory, and %.1f GiB are available: want fewer (-n %d)",
+			p.subscribers, p.leaves, gib(needed), gib(m.memory), m.memory/int64(subscriberBytes+leafBytes/most))
+	}
+	// A load generator has one thread. Half of the processors are left to the leaves.
+	each := max(1, m.processors/2/p.leaves)
+	ofLeaf := (p.subscribers + p.leaves - 1) / p.leaves
+	p.generated = min(most, (ofLeaf+each-1)/each)
 	return nil
+}
+
+func gib(bytes int64) float64 { return float64(bytes) / (1 << 30) }
+
+// connects is how long subscribers may take to connect and to be sent their snapshots.
+func (p *plan) connects() time.Duration {
+	return 10*process.Patience + time.Duration(p.subscribers)*2*time.Millisecond
 }

@@ -117,7 +117,7 @@ func share(part, rest time.Duration) float64 { return 100 * float64(part) / max(
 
 // await waits, and shows the progress.
 func (r *run) await(ctx context.Context, what string, so func(Report) bool) error {
-	for began := time.Now(); ; {
+	for began, most := time.Now(), r.plan.connects(); ; {
 		s, err := r.tick(ctx)
 		if err != nil {
 			return err
@@ -128,8 +128,8 @@ func (r *run) await(ctx context.Context, what string, so func(Report) bool) erro
 		if elapsed := int(time.Since(began).Seconds()); elapsed%10 == 9 {
 			r.say("waiting for %s: %d are connected, %d wait to come back", what, s.Open, s.Away)
 		}
-		if time.Since(began) > 10*process.Patience {
-			return fmt.Errorf("waited %v for %s: %d are connected, %d wait to come back", 10*process.Patience, what, s.Open, s.Away)
+		if time.Since(began) > most {
+			return fmt.Errorf("waited %v for %s: %d are connected, %d wait to come back", most, what, s.Open, s.Away)
 		}
 	}
 }
@@ -283,6 +283,8 @@ func (r *run) restart(ctx context.Context) error {
 	full := float64(r.first.Bytes) / float64(r.plan.subscribers)
 	again := 100 * float64(report.Resent) / max(1, float64(report.Returns)*full)
 	r.table.Judge("bytes that were sent until they were in sync again, of full snapshots", "≤ 1 %", again <= 1, "%.2f %% (%.0f bytes each)", again, float64(report.Resent)/max(1, float64(report.Returns)))
+	r.table.Add("changes meanwhile: from write to read, p50; p99; largest", "%.2f s; %.2f s; %.2f s",
+		report.Latency.Quantile(0.5).Seconds(), report.Latency.Quantile(0.99).Seconds(), report.Latency.Max().Seconds())
 	r.table.Add("gap of one until in sync: p50; p99; largest", "%.1f s; %.1f s; %.1f s",
 		report.Gaps.Quantile(0.5).Seconds(), report.Gaps.Quantile(0.99).Seconds(), report.Gaps.Max().Seconds())
 	resets := report.Resets - before.Resets

@@ -221,16 +221,12 @@ func (t *tree) put(ctx context.Context, i int, value string) error {
 
 // populate starts the load generators, and connects all subscribers.
 func (t *tree) populate(ctx context.Context) error {
-	limit, err := descriptors()
-	if err != nil {
-		return err
-	}
 	var opening sync.WaitGroup
 	failed := make([]error, len(t.leaves))
 	for i, l := range t.leaves {
 		n := t.plan.subscribers*(i+1)/len(t.leaves) - t.plan.subscribers*i/len(t.leaves)
 		for earlier := 0; earlier < n; {
-			one := min(n-earlier, limit-spare)
+			one := min(n-earlier, t.plan.generated)
 			g, err := startGenerator(ctx, Start{Address: l.gateway.HTTP, Earlier: earlier}, one)
 			if err != nil {
 				return err

@@ -68,6 +68,9 @@ func ForgetPeak(pids ...int) error {
 // KernelMemory is the memory of all objects of the kernel in bytes.
 func KernelMemory() (int64, error) { return labelled("/proc/meminfo", "Slab:") }
 
+// AvailableMemory is how much memory programs can still have.
+func AvailableMemory() (int64, error) { return labelled("/proc/meminfo", "MemAvailable:") }
+
 func sum(pids []int, file, label string) (total int64, err error) {
 	for _, pid := range pids {
 		n, err := labelled(fmt.Sprintf("/proc/%d/%s", pid, file), label)
