@@ -85,6 +85,56 @@ func TestRelease(t *testing.T) {
 	})
 }
 
+// TestReleaseOfWhatCameAndWent: of a key that came and went in one tick nothing is sent, and a delete of one that the reader
+// had.
+func TestReleaseOfWhatCameAndWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewWriter(Config{Watch: "w"})
+		mustReplace(t, l, "e", 1, small("a", 1), small("b", 1), small("c", 1))
+		inSync(l)
+		s := l.Subscribe(SubscribeOptions{Interval: time.Second})
+		defer s.Close()
+		toldShort(s)
+		revision := uint64(1)
+		commit := func(changes ...string) {
+			for _, c := range changes {
+				revision++
+				of := small(c[1:], revision)
+				if of.Deleted = c[0] == '-'; of.Deleted {
+					of.Value = nil
+				}
+				mustCommit(t, l, revision, of)
+			}
+		}
+		// atOnce commits in a tick of its own.
+		atOnce := func(change string) {
+			time.Sleep(2 * time.Second)
+			commit(change)
+			toldShort(s)
+		}
+		wantNext := func(want string) {
+			t.Helper()
+			wantTold(t, s, "")
+			time.Sleep(time.Until(s.Deadline()))
+			wantTold(t, s, fmt.Sprintf(want, revision))
+		}
+		atOnce("+d")
+		commit("+x", "-x") // it came and went
+		commit("-a")
+		commit("-b", "+b", "-b", "+b") // it is there
+		commit("-c", "+c", "-c")
+		wantNext("-a:5 -c:12 +b:9 bookmark:%d skipped:7*")
+		atOnce("-d")
+		commit("+d", "-d") // the reader does not have it any more
+		wantNext("bookmark:%d skipped:2*")
+		atOnce("+d")
+		for range mostBefore { // too often to be followed
+			commit("+y", "-y")
+		}
+		wantNext("-y:%[1]d bookmark:%[1]d skipped:15*")
+	})
+}
+
 // TestReleaseIsShared: readers at different places are at the same one after a tick, whatever is
 // committed while they are served, and no state is kept longer than its tick.
 func TestReleaseIsShared(t *testing.T) {

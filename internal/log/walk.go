@@ -119,7 +119,7 @@ func (w *walk) fillDeletes(b *Batch) {
 		e := &s.Entries[w.at.Entry]
 		switch {
 		case !e.Is(storage.IsDelete):
-		case e.Visible(w.v.Seq):
+		case e.Visible(w.v.Seq) && !w.neverHeld(e):
 			b.addDelete(s, w.at.Entry)
 			w.delivered++
 		default:
@@ -131,6 +131,30 @@ func (w *walk) fillDeletes(b *Batch) {
 		}
 	}
 	w.deletes, w.at = false, w.upserts
+}
+
+// mostBefore is how many entries of a key are looked at to know whether the reader had it.
+const mostBefore = 8
+
+// neverHeld reports whether the key of a delete was in no state that the reader has had: it came and went since. This is known
+// only of a reader that has had exactly the state before the walk, of this log. Where it is not known, the delete is sent.
+func (w *walk) neverHeld(e *storage.Entry) bool {
+	if w.purpose != releasing {
+		return false
+	}
+	for range mostBefore {
+		_, before, known := w.v.Before(e)
+		switch {
+		case !known:
+			return false
+		case before == nil:
+			return true
+		case before.Seq <= w.began:
+			return before.Is(storage.IsDelete)
+		}
+		e = before
+	}
+	return false
 }
 
 // fillUpserts ends with a segment if the next one might not fit. What is given of a

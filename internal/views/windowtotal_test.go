@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,6 +60,32 @@ func TestWindowTellsItsTotalInTicks(t *testing.T) {
 		}
 		time.Sleep(8 * time.Second)
 		wantLines(t, "the next tick", s.lines(), "-a@4", `0={"n":0}@4`, "bookmark@4 of 4")
+	})
+}
+
+// TestRatesLeaveOutWhatCameAndWent: a reader with an interval is not sent the deletes of what was in a window, or of groups of a count, only between its ticks.
+func TestRatesLeaveOutWhatCameAndWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":9}`)
+		rated := log.SubscribeOptions{Interval: 10 * time.Second}
+		window := &subscriber{Subscription: f.open(ordered(t, "n", 1, 0), "c").Subscribe(rated)}
+		defer window.Close()
+		counts := &subscriber{Subscription: f.count(f.base, "n", "").Subscribe(rated)}
+		defer counts.Close()
+		window.lines()
+		counts.lines()
+		f.commit(`a={"n":8}`) // after a quiet time
+		window.lines()
+		counts.lines()
+		for n := 7; n > 0; n-- {
+			f.commit(fmt.Sprintf(`b%d={"n":%d}`, n, n), fmt.Sprintf("b%d", n+1))
+		}
+		wantLines(t, "changes within the tick", window.lines())
+		wantLines(t, "changes of groups within the tick", counts.lines())
+		time.Sleep(10 * time.Second)
+		wantLines(t, "the next tick of the window", window.lines(), "-a@4", `b1={"n":1}@10`, "bookmark@10 of 2")
+		wantLines(t, "the next tick of the counts", counts.lines(), `1={"count":1}@10`, "bookmark@10")
 	})
 }
 

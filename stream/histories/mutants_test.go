@@ -47,6 +47,22 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "a release leaves out deletes of what the reader has, if it came again",
+		edits: []edit{{
+			file: "internal/log/walk.go",
+			old:  "return before.Is(storage.IsDelete)",
+			new:  "return true",
+		}},
+	},
+	{
+		name: "a release takes what is not known of a key for nothing",
+		edits: []edit{{
+			file: "internal/log/walk.go",
+			old:  "		case !known:\n			return false\n		case before == nil:",
+			new:  "		case !known || before == nil:",
+		}},
+	},
+	{
 		name: "a gateway ignores changes that its upstream gateway may have missed",
 		edits: []edit{{
 			file: "internal/source/adapter/reader.go",
