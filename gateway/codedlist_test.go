@@ -1,9 +1,12 @@
 package gateway
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,6 +98,17 @@ func TestCompressedLists(t *testing.T) {
 	for _, credential := range []string{"Authorization: Bearer x", "Cookie: session=x"} {
 		if got := list(t, http.MethodGet, url, "Accept-Encoding: zstd, gzip", credential); got.Header.Get("Content-Encoding") != "" || got.text != plain.text {
 			t.Errorf("with %s: %v", credential, got.Header)
+		}
+	}
+	certified := httptest.NewRequest(http.MethodGet, url, http.NoBody)
+	certified.Header.Set("Accept-Encoding", "zstd, gzip")
+	certified.TLS = &tls.ConnectionState{}
+	for certificates, want := range map[int]string{0: "zstd", 1: ""} {
+		certified.TLS.PeerCertificates = make([]*x509.Certificate, certificates)
+		got := httptest.NewRecorder()
+		r.gateway.Handler().ServeHTTP(got, certified)
+		if got.Code != http.StatusOK || got.Header().Get("Content-Encoding") != want {
+			t.Errorf("with %d client certificates: %d, %v", certificates, got.Code, got.Header())
 		}
 	}
 	cached := list(t, http.MethodGet, url, "Accept-Encoding: zstd", "If-None-Match: "+plain.Header.Get("ETag"))
