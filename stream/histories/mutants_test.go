@@ -61,6 +61,7 @@ var mutants = []mutant{
 			old:  "		case !known:\n			return false\n		case before == nil:",
 			new:  "		case !known || before == nil:",
 		}},
+		rare: true,
 	},
 	{
 		name: "a gateway ignores changes that its upstream gateway may have missed",
