@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest/keyupdate"
 )
@@ -108,6 +111,52 @@ func TestAttackUpdatesOfKeys(t *testing.T) {
 			s.Close()
 			r.waitFor(t, 1)
 		}
+		r.write("k", 2, `"news"`)
+		if err := other.until(`"news"`); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestAttackUnfinishedMessages: a client that sends a long message of TLS, after its request or right with it, loses its stream before
+// all of that is kept. One that sends another request, which nobody answers, does not.
+func TestAttackUnfinishedMessages(t *testing.T) {
+	onTakenTLS(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+		other, client := updatingStream(t, r.address, roots)
+		if _, err := io.WriteString(client, "\r\n"+rawGet("/v1/watches/"+strings.Repeat("a", 900))); err != nil {
+			t.Fatal(err)
+		}
+		addLong := func(c *keyupdate.Client) {
+			message := append([]byte{11, 3, 0xff, 0xff}, make([]byte, 200<<10)...) // a certificate of 256 KiB
+			for len(message) > 0 {
+				n := min(len(message), 16<<10)
+				c.AddHandshake(message[:n])
+				message = message[n:]
+			}
+		}
+		_, after := updatingStream(t, r.address, roots)
+		addLong(after)
+		c, err := net.Dial("tcp", r.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		with, err := keyupdate.New(c, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		with.Add([]byte(rawGet("/v1/events?watch=a")))
+		addLong(with)
+		for _, one := range []*keyupdate.Client{after, with} {
+			_ = one.Flush() // it may be cut off
+			if err := one.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, one); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("a client that does not end a message goes on")
+			}
+		}
+		r.waitFor(t, 1)
 		r.write("k", 2, `"news"`)
 		if err := other.until(`"news"`); err != nil {
 			t.Fatal(err)

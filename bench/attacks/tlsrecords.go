@@ -25,12 +25,12 @@ import (
 
 var tlsRecords = attack{
 	name:  "tls-records",
-	title: "after its handshake, one address floods the gateway with updates of its keys, beside a stream of its own, and asks for another handshake",
+	title: "after its handshake, one address floods the gateway with updates of its keys, beside a stream of its own, begins long messages and records, and asks for another handshake",
 	run:   runTLSRecords,
 }
 
 // updatesAtMost is how many updates of its keys a client of a stream may send.
-const updatesAtMost = 20_000
+const updatesAtMost = 2_000
 
 func runTLSRecords(ctx context.Context, r *rig) error {
 	t, end, err := beginTLS(ctx, r)
@@ -48,7 +48,68 @@ func runTLSRecords(ctx context.Context, r *rig) error {
 			return err
 		}
 	}
+	if err := t.beginMessages(ctx, r); err != nil {
+		return err
+	}
 	return t.renegotiate(ctx, r)
+}
+
+const (
+	unfinishedStreams = 300
+	// unfinishedAtMost is how much memory a stream may cost whose client does not end what it has begun.
+	unfinishedAtMost = 64 << 10
+)
+
+// beginMessages opens streams whose clients begin something long and do not end it: a third of them a record, a third of them
+// a message of the handshake, and a third of them such a message right with the request.
+func (t *tlsTarget) beginMessages(ctx context.Context, r *rig) error {
+	before, err := process.Resident(t.PID())
+	if err != nil {
+		return err
+	}
+	message := append([]byte{11, 3, 0xff, 0xff}, make([]byte, 200<<10)...) // a certificate of 256 KiB
+	var most int64
+	for i := range unfinishedStreams {
+		raw, w, err := t.open(ctx, func(w *records) {
+			for rest := message; i%3 == 0 && len(rest) > 0; {
+				n := min(len(rest), 16<<10)
+				w.add(rest[:n], handshakeRecord)
+				rest = rest[n:]
+			}
+		})
+		if err != nil && i%3 == 0 {
+			continue // it was cut off
+		}
+		if err != nil {
+			return err
+		}
+		defer raw.Close()
+		switch i % 3 {
+		case 1:
+			_, _ = raw.Write([]byte{applicationRecord, 3, 3, 0x41, 0}) // of 16 KiB
+		case 2:
+			w.buffer = w.buffer[:0]
+			for rest := message; len(rest) > 0; {
+				n := min(len(rest), 16<<10)
+				w.add(rest[:n], handshakeRecord)
+				rest = rest[n:]
+			}
+			_, _ = w.to.Write(w.buffer) // it may be cut off
+		}
+	}
+	began := time.Now()
+	for time.Since(began) < 3*time.Second {
+		now, err := process.Resident(t.PID())
+		if err != nil {
+			return err
+		}
+		most = max(most, now-before)
+		if err := process.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	r.report("memory for each stream whose client begins a long message or record", fmt.Sprintf("≤ %d KiB", unfinishedAtMost>>10), most <= unfinishedAtMost*unfinishedStreams, "%d KiB", most/unfinishedStreams>>10)
+	return nil
 }
 
 // updateKeys opens streams, and updates the keys of each as often as it can.
@@ -94,34 +155,48 @@ func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what string, answere
 
 // updateKeysOfOne opens a stream, and returns how many updates of its keys the gateway took.
 func (t *tlsTarget) updateKeysOfOne(ctx context.Context, answered bool) (updates int64, err error) {
-	raw, err := t.dial(ctx, "127.0.0.66")
+	raw, w, err := t.open(ctx, func(*records) {})
 	if err != nil {
 		return 0, err
 	}
 	defer raw.Close()
+	defer context.AfterFunc(ctx, func() { raw.Close() })()
+	go func() { _, _ = io.Copy(io.Discard, raw) }() // ends with the connection
+	return w.flood(ctx, answered), nil
+}
+
+// open opens a stream over a connection of its own, and sends more with its request. It returns once something is answered.
+func (t *tlsTarget) open(ctx context.Context, more func(*records)) (_ net.Conn, w *records, err error) {
+	raw, err := t.dial(ctx, "127.0.0.66")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			raw.Close()
+		}
+	}()
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	var keys bytes.Buffer
 	c := t.trust.Clone()
 	c.MinVersion, c.KeyLogWriter = tls.VersionTLS13, &keys
 	secure := tls.Client(raw, c)
 	if err := secure.HandshakeContext(ctx); err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	if suite := secure.ConnectionState().CipherSuite; suite != tls.TLS_AES_128_GCM_SHA256 {
-		return 0, fmt.Errorf("the cipher suite is %s: want TLS_AES_128_GCM_SHA256", tls.CipherSuiteName(suite))
+		return nil, nil, fmt.Errorf("the cipher suite is %s: want TLS_AES_128_GCM_SHA256", tls.CipherSuiteName(suite))
 	}
-	if _, err := io.WriteString(secure, "GET /v1/watches/notes/events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-		return 0, err
+	if w, err = newRecords(raw, keys.String(), 0); err != nil {
+		return nil, nil, err
 	}
-	if _, err := secure.Read(make([]byte, 1)); err != nil {
-		return 0, err
+	w.add([]byte("GET /v1/watches/notes/events HTTP/1.1\r\nHost: localhost\r\n\r\n"), applicationRecord)
+	more(w)
+	if _, err = raw.Write(w.buffer); err != nil {
+		return nil, nil, err
 	}
-	go func() { _, _ = io.Copy(io.Discard, raw) }() // ends with the connection
-	w, err := newRecords(raw, keys.String(), 1)
-	if err != nil {
-		return 0, err
-	}
-	return w.flood(ctx, answered), nil
+	_, err = raw.Read(make([]byte, 1))
+	return raw, w, err
 }
 
 // records writes records of TLS 1.3 after the handshake, with TLS_AES_128_GCM_SHA256.

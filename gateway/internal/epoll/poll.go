@@ -69,5 +69,6 @@ var ErrBlocked = errors.New("the connection takes no more bytes now")
 const SlabFileSmallest = 16 << 10 // smaller ones go into one call with others
 
 // HeardAtMost is how many bytes a client may send over TLS after its request for a stream, as they are on the network: a
-// record costs time, however little is in it. The client has nothing to say but what TLS itself requires.
-const HeardAtMost = 256 << 10
+// record costs time, however little is in it, and crypto/tls keeps what is not complete. The client has nothing to say but
+// what TLS itself requires.
+const HeardAtMost = 8 << 10

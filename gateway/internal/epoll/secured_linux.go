@@ -23,9 +23,9 @@ const (
 	// connection that takes no more holds as much until it does.
 	recordBytes = 16 << 10
 	// answerCost is what a byte of HeardAtMost counts that the gateway has to say.
-	answerCost = 16
+	answerCost = 4
 	// heardAtOnce is how many of them are read before others have their turn.
-	heardAtOnce = 4 << 10
+	heardAtOnce = 1 << 10
 )
 
 // secured is a connection with TLS that a poller carries. crypto/tls encrypts what the shard
@@ -44,7 +44,7 @@ type secured struct {
 	awaits bool
 	rest   []byte // encrypted, and not sent
 	ahead  int    // bytes that the shard is still to write, and that rest has already
-	heard  int    // bytes that the client has sent
+	heard  int    // bytes that the client has sent after its request, and the cost of answers
 	quota  int    // bytes that may still be read before others have their turn
 	more   bool   // there may be more than that
 	ended  bool   // the shard writes nothing more
@@ -83,7 +83,9 @@ func (t *securedTable) set(h Handle, c *secured) {
 
 // take makes crypto/tls read from a descriptor, and write to the buffer of the poller.
 func (p *epoll) take(c *secured, h Handle, key uint64) {
-	c.key = key
+	if c.key, c.heard = key, c.beneath.HeardSinceRequest(); c.heard > HeardAtMost {
+		p.heard = append(p.heard, Notice{Key: key, Gone: true})
+	}
 	c.beneath.ReadNow = func(b []byte) (int, error) { return c.read(h.fd(), b) }
 	c.beneath.WriteNow = func(b []byte) (int, error) {
 		p.sealed = append(p.sealed, b...)
@@ -227,7 +229,7 @@ func (p *epoll) flushSecured(h Handle, c *secured) (int, error) {
 // client has disconnected, or says too much.
 func (p *epoll) hear(h Handle, c *secured) bool {
 	p.sealed = p.sealed[:0]
-	c.quota, c.more = heardAtOnce, false
+	c.quota, c.more = min(heardAtOnce, HeardAtMost+1-c.heard), false
 	var b [heardAtOnce]byte
 	for c.heard <= HeardAtMost {
 		_, err := c.conn.Read(b[:])

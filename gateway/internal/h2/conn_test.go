@@ -197,6 +197,9 @@ var faults = map[string]fault{
 		return c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 31})
 	}, "away 0 FLOW_CONTROL_ERROR"},
 	"settings: frame size": {func(c *client) error { return c.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1}) }, "away 0 PROTOCOL_ERROR"},
+	"settings: twice": {func(c *client) error {
+		return c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	}, "away 0 PROTOCOL_ERROR"},
 	"settings: too many":   {func(c *client) error { return c.WriteSettings(make([]http2.Setting, 1000)...) }, "away 0 ENHANCE_YOUR_CALM"},
 	"a stream upon itself": {func(c *client) error { return c.WritePriority(1, http2.PriorityParam{StreamDep: 1}) }, "1: reset PROTOCOL_ERROR"},
 	"data after the end":   {func(c *client) error { c.request(1, "GET", "/wait", true); return c.WriteData(1, false, []byte("x")) }, "1: reset STREAM_CLOSED"},
@@ -371,6 +374,62 @@ func TestFloods(t *testing.T) {
 				t.Errorf("%s: after %d frames: %q", name, n, got[max(0, len(got)-3):])
 			}
 		})
+	}
+}
+
+// TestWindowsOfAllStreams: a frame that changes the windows of all streams costs more than another one.
+func TestWindowsOfAllStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newRig(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }).open()
+		for i := range settings.MaxStreams {
+			c.request(uint32(2*i+1), "GET", "/", true)
+		}
+		synctest.Wait()
+		c.take()
+		n := 0
+		for ; n < 2*floodBurst && c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(n%2) * 70_000}) == nil; n++ {
+			if got := c.take(); slices.ContainsFunc(got, func(s string) bool { return strings.HasSuffix(s, "ENHANCE_YOUR_CALM") }) {
+				break
+			}
+		}
+		if most := int(floodBurst/(1+streamCost*float64(settings.MaxStreams))) + 10; n > most {
+			t.Errorf("%d frames were processed, want %d at most", n, most)
+		}
+	})
+}
+
+// TestWindowsOfAByte: a client that lets a stream, or all of them, send a byte at a time is sent away. One whose windows are small
+// is not.
+func TestWindowsOfAByte(t *testing.T) {
+	for id, window := range map[uint32]http2.Setting{0: {ID: http2.SettingInitialWindowSize, Val: 1 << 30}, 1: {ID: http2.SettingInitialWindowSize, Val: 0}} {
+		for _, n := range []uint32{1, smallData} {
+			synctest.Test(t, func(t *testing.T) {
+				c := newRig(t, func(w http.ResponseWriter, _ *http.Request) {
+					for {
+						if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+							return
+						}
+					}
+				}).open(window)
+				c.request(1, "GET", "/", true)
+				away := false
+				for range 2 * floodBurst {
+					if err := c.WriteWindowUpdate(id, n); err != nil {
+						break
+					}
+					got := c.take()
+					if away = slices.Contains(got, "away 1 ENHANCE_YOUR_CALM"); away {
+						break
+					}
+					if id != 0 && n > 1 { // that of the connection is wide
+						c.must(c.WriteWindowUpdate(0, n))
+					}
+				}
+				if want := n == 1; away != want {
+					t.Errorf("windows of %d bytes (stream %d): the client is sent away: %t, want %t", n, id, away, want)
+				}
+			})
+		}
 	}
 }
 

@@ -22,8 +22,10 @@ const (
 	// at once, and a hundred in a second. A detached stream is ended by a reset, and costs detachedCost.
 	resetCost    = 10
 	detachedCost = 4
+	// streamCost is what a frame costs for each stream whose window it changes.
+	streamCost = 1.0 / 8
 	// dataCredit is what a frame of data gives back: a client answers it with a window for the stream and for the
-	// connection.
+	// connection. A frame of less than smallData that uses a window up gives nothing back.
 	dataCredit = 4
 	// smallData is how many bytes a frame of a body has that costs nothing.
 	smallData = 256

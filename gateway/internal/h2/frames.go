@@ -145,10 +145,13 @@ func (c *conn) processWindow(f *http2.WindowUpdateFrame) error {
 	}
 	n := int64(f.Increment)
 	if f.StreamID == 0 {
+		was := c.window
 		if c.window += n; c.window > maxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
-		c.awakenBlocked(c.turnsAtOnce())
+		if was <= 0 { // otherwise nobody waits for it
+			c.awakenBlocked(c.turnsAtOnce())
+		}
 		return nil
 	}
 	if f.StreamID > c.last && !c.away {
@@ -158,16 +161,24 @@ func (c *conn) processWindow(f *http2.WindowUpdateFrame) error {
 	if st == nil {
 		return nil
 	}
-	return st.widen(n)
+	if err := st.widen(n); err != nil {
+		return err
+	}
+	if st.blocked {
+		c.awakenBlocked(c.turnsAtOnce())
+	}
+	return nil
 }
 
-// widen adds to the window of a stream, which may make it negative.
+// widen adds to the window of a stream, which may make it negative. A stream that waits for it then waits for the
+// connection; the caller awakens it.
 func (st *Stream) widen(n int64) error {
 	if st.window += n; st.window > maxWindow {
 		return http2.StreamError{StreamID: st.id, Code: http2.ErrCodeFlowControl}
 	}
 	if n > 0 && st.waits && st.window > 0 {
-		st.conn.awaitRoom(st)
+		st.endTurn()
+		st.conn.enqueue(st)
 	}
 	return nil
 }
@@ -184,6 +195,9 @@ func (c *conn) processSettings(f *http2.SettingsFrame) error {
 	}
 	if f.NumSettings() > mostSettings {
 		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
+	}
+	if f.HasDuplicates() {
+		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	if err := f.ForeachSetting(c.set); err != nil {
 		return err
@@ -207,12 +221,17 @@ func (c *conn) set(s http2.Setting) error {
 		c.encoder.SetMaxDynamicTableSize(min(s.Val, headerTable))
 	case http2.SettingInitialWindowSize:
 		more := int64(s.Val) - c.initial
+		if more == 0 {
+			return nil
+		}
 		c.initial = int64(s.Val)
 		for _, st := range c.streams {
 			if st.widen(more) != nil {
 				return http2.ConnectionError(http2.ErrCodeFlowControl)
 			}
 		}
+		c.awakenBlocked(c.turnsAtOnce())
+		return c.flood.pay(streamCost * float64(len(c.streams)))
 	}
 	return nil
 }

@@ -281,7 +281,9 @@ func (c *conn) appendData(st *Stream, p []byte, end bool) {
 	if st.turn > 0 {
 		st.turn = max(1, st.turn-len(p))
 	}
-	c.flood.credit(dataCredit)
+	if len(p) >= smallData || st.window > 0 && c.window > 0 {
+		c.flood.credit(dataCredit)
+	}
 	c.awaken()
 }
 

@@ -177,6 +177,45 @@ func TestDetachedStreamsShareAConnection(t *testing.T) {
 	})
 }
 
+// TestWindowOfAllStreams: a setting that opens the windows of all streams that wait tells as many of them as have room at once, and the
+// others later.
+func TestWindowOfAllStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		streams := make(chan owned, settings.MaxStreams)
+		c := newRig(t, detaching(streams)).open(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+		var all []owned
+		for i := range settings.MaxStreams {
+			c.request(uint32(2*i+1), "GET", "/", true)
+			st := <-streams
+			st.writes(t, "event", 0)
+			st.Await(true)
+			all = append(all, st)
+		}
+		synctest.Wait()
+		told := func() (n int) {
+			for _, st := range all {
+				n += len(st.news)
+			}
+			return n
+		}
+		of := all[0].conn
+		of.mu.Lock()
+		err := of.set(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 100})
+		if n := told(); err != nil || n != of.turnsAtOnce() {
+			t.Errorf("%d streams were told at once, %v; want %d", n, err, of.turnsAtOnce())
+		}
+		of.appendSettingsAck()
+		of.mu.Unlock()
+		synctest.Wait()
+		if n := told(); n != len(all) {
+			t.Errorf("%d streams were told, want %d", n, len(all))
+		}
+		for _, st := range all {
+			st.Close()
+		}
+	})
+}
+
 // TestStreamsThatCannotBeDetached: those with a body that has not ended, and with an answer that has begun.
 func TestStreamsThatCannotBeDetached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/loglimit"
@@ -77,6 +78,9 @@ type StallTimeoutConn struct {
 
 	counted bool // it is still counted; guarded by connections
 
+	heard   atomic.Int64 // bytes that the client has sent
+	request atomic.Int64 // how many of them had been read once the head of the last request of HTTP/1 was
+
 	// handshake is that of TLS, if it goes on. Owned by whoever does it.
 	handshake *Handshake
 
@@ -106,8 +110,17 @@ func Of(c net.Conn) *StallTimeoutConn {
 	return out
 }
 
+// HeardSinceRequest returns how many bytes were read since the head of the last request of HTTP/1.
+func (c *StallTimeoutConn) HeardSinceRequest() int { return int(c.heard.Load() - c.request.Load()) }
+
 // Read reads into p.
 func (c *StallTimeoutConn) Read(p []byte) (int, error) {
+	n, err := c.read(p)
+	c.heard.Add(int64(n))
+	return n, err
+}
+
+func (c *StallTimeoutConn) read(p []byte) (int, error) {
 	if c.ReadNow != nil {
 		return c.ReadNow(p)
 	}

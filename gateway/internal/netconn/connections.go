@@ -176,6 +176,9 @@ func (c *Connections) State(conn net.Conn, s http.ConnState) {
 	if p == nil {
 		return
 	}
+	if s == http.StateActive {
+		p.request.Store(p.heard.Load()) // net/http reads on meanwhile, to see whether the client leaves
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

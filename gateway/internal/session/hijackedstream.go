@@ -30,7 +30,7 @@ type hijackedStream struct {
 	far    *epoll.FarSide
 
 	ended bool // the client was seen to have ended its side
-	heard int  // bytes that the client has sent over TLS, after what came with its request
+	heard int  // bytes that the client has sent over TLS after its request
 }
 
 // Hijacked is the set of all hijacked streams.
@@ -139,7 +139,7 @@ func (s *hijackedStream) run(p *Pump) {
 	if c := netconn.Of(s.conn); c != nil {
 		c.Overdue = p.isOverdue
 		if s.far.Reads {
-			c.ReadNow = s.readNow
+			s.heard, c.ReadNow = c.HeardSinceRequest(), s.readNow
 			s.far.Heard() // what came with the request, as far as net/http read it
 		}
 	}
@@ -177,9 +177,15 @@ func (s *hijackedStream) listen(p *Pump) bool {
 	return true
 }
 
+// errSaysTooMuch ends a stream whose client sends more than epoll.HeardAtMost.
+var errSaysTooMuch = errors.New("the client of a stream sends too much")
+
 // readNow is what crypto/tls reads from.
 func (s *hijackedStream) readNow(b []byte) (int, error) {
-	n, err := s.of.hangupWatcher.Read(s.bottom, b)
+	if s.heard > epoll.HeardAtMost {
+		return 0, errSaysTooMuch
+	}
+	n, err := s.of.hangupWatcher.Read(s.bottom, b[:min(len(b), epoll.HeardAtMost+1-s.heard)])
 	s.heard += n
 	return n, err
 }

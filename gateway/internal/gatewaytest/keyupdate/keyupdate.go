@@ -123,6 +123,9 @@ func (c *Client) add(content []byte, kind byte) {
 // Add prepares a record of data.
 func (c *Client) Add(p []byte) { c.add(p, applicationRecord) }
 
+// AddHandshake prepares a record of a message of the handshake, or of a part of it.
+func (c *Client) AddHandshake(p []byte) { c.add(p, handshakeRecord) }
+
 // AddUpdate prepares an update of the keys, which the server answers with one of its own if that is requested. What
 // is prepared next has the new keys.
 func (c *Client) AddUpdate(requested bool) error {
