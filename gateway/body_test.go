@@ -64,6 +64,29 @@ func TestBodyWhereNoneIsWanted(t *testing.T) {
 	})
 }
 
+// Requests without parameters in a body have none, even if their method may have one.
+func TestBodyOfMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newMoving(t, Config{})
+		x := r.get("/v1/watches/late/events" + asking("order", "n", "limit", "2", "offset", "3"))
+		settle()
+		id := idOf(t, x)
+		x.Take()
+		for _, request := range []string{"POST /v1/streams/" + id + "/window", "PUT /v1/streams/" + id} {
+			method, path, _ := strings.Cut(request, " ")
+			for _, framing := range []string{"Content-Length: 8\r\n\r\noffset=5", "Transfer-Encoding: chunked\r\n\r\n8\r\noffset=5\r\n0"} {
+				res, body, _ := r.dial(announced(method, path, framing)).answer(t)
+				if res.StatusCode != 400 || !strings.Contains(body, `"parameter":"body"`) || !strings.Contains(body, "parameters in the query") {
+					t.Errorf("%s: %s: %s", request, res.Status, body)
+				}
+			}
+		}
+		settle()
+		wantOutline(t, "the stream", x.Take())
+		wantOutline(t, "without a body", r.move(x, id, "offset=4", `{"move":1}`), "-k3", "+k5")
+	})
+}
+
 // Some proxies announce a body of unknown length and then send none.
 func TestBodyOfUnknownLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

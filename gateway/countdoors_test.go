@@ -32,8 +32,15 @@ func TestLongPollOfCounts(t *testing.T) {
 		if !strings.Contains(text, `"key":"new","revision":"5","value":{"count":1}`) {
 			t.Errorf("the change: %s", text)
 		}
-		if p := refusedAs(t, r.get("/v1/watches/orders/counts/changes?by=team&order=n")); p.Status != 400 || p.Parameter != "order" {
-			t.Errorf("an order: %+v", p)
+		for path, want := range map[string]string{
+			"counts/changes?by=team&order=n": "it does not go with counts: want prefix, keys, labels or filter", "counts/events?by=team&limit.orders=1": "does not go with counts",
+			"counts?by=team&order=n&limit=1": "does not go with counts", "counts?by=team&window_after=x": "does not go with counts", "counts?by=team&fields=n": "does not go with counts",
+			"resources?by=team": "want /v1/watches/{watch}/counts?by=… for counts", "changes?sum=n": "want /v1/watches/{watch}/counts/changes?by=… for counts",
+			"events?min_interval=500ms": `unknown parameter "min_interval": want max_rate, as in max_rate=2/s`, "counts/events?by=team&min_interval=1s": "want max_rate",
+		} {
+			if p := refusedAs(t, r.get("/v1/watches/orders/"+path)); p.Status != 400 || !strings.Contains(p.Detail, want) || !strings.Contains(path, p.Parameter+"=") {
+				t.Errorf("%s: %+v", path, p)
+			}
 		}
 	})
 }

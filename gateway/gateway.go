@@ -234,8 +234,8 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/watches/{watch}/counts/events", g.handleCountEvents)
 
 	// Renewals of open streams with another credential, and moves of their windows.
-	r.Put("/v1/streams/{stream}", g.handleRenew)
-	r.Post("/v1/streams/{stream}/window", g.handleMove)
+	r.Put("/v1/streams/{stream}", rest.WithoutBody(g.handleRenew))
+	r.Post("/v1/streams/{stream}/window", rest.WithoutBody(g.handleMove))
 
 	// Long poll, for clients and proxies that cannot stream.
 	get("/v1/watches/{watch}/changes", g.unary.Changes)

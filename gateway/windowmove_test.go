@@ -180,6 +180,62 @@ func TestMoveOneOfSeveral(t *testing.T) {
 	})
 }
 
+// TestMoveBesideCounts: the window of a stream moves, and counts of the same stream go on.
+func TestMoveBesideCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newMoving(t, Config{})
+		x := r.get("/v1/events" + asking("watch", "orders", "watch", "late", "by.orders", "team", "order.late", "n", "limit.late", "2"))
+		settle()
+		id, text := idOf(t, x), x.Take()
+		if !strings.Contains(text, `"key":"red","revision":"3","value":{"count":2}`) {
+			t.Errorf("the beginning: %s", text)
+		}
+		wantOutline(t, "the move", r.move(x, id, "offset=1", `{"move":1}`), "-k0", "+k2")
+		r.Commit("orders", 4, gatewaytest.Resource("c", 4, `{"team":"red"}`))
+		settle()
+		if text = x.Take(); !strings.Contains(text, `"key":"red","revision":"4","value":{"count":3}`) {
+			t.Errorf("the counts after the move: %s", text)
+		}
+		r.Commit("late", 11, gatewaytest.Resource("k2", 11, `{"n":2,"x":1}`))
+		settle()
+		wantOutline(t, "the window after the move", x.Take(), "+k2")
+		if p := refusedAs(t, r.ask(id, "watch=orders&offset=1")); p.Status != http.StatusBadRequest || !strings.Contains(p.Detail, "no window of watch") {
+			t.Errorf("a move of the counts: %+v", p)
+		}
+		y := r.get("/v1/watches/orders/counts/events?by=team")
+		settle()
+		if text := y.Take(); strings.Contains(text, `"stream":`) {
+			t.Errorf("counts alone have a name: %s", text)
+		}
+	})
+}
+
+// TestMoveBesideCountsAndRules: the window of such a stream moves for its principal, and the stream ends when that may
+// see something else.
+func TestMoveBesideCountsAndRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := func(read string) map[string]access.Rule {
+			return map[string]access.Rule{"a": {Read: read}, "b": {Read: read}}
+		}
+		r := newSwitching(t, of(`true`), "a", "b")
+		r.prime("a")
+		r.prime("b")
+		x := r.get("/v1/events"+asking("watch", "a", "order.a", "n", "limit.a", "2", "watch", "b", "by.b", "owner"), r.guard.as("ci"))
+		settle()
+		id := idOf(t, x)
+		x.Take()
+		if answer := r.ask(id, "offset=1", r.guard.as("ci")); answer.StatusCode != 200 {
+			t.Fatalf("%s %s", answer.Status, answer.Text())
+		}
+		settle()
+		wantOutline(t, "the move", x.Take(), "-k1", "+k3")
+		r.reload(of(`value.owner != "bob"`))
+		if text := x.Take(); !strings.Contains(text, `"reason":"watch_replaced"`) {
+			t.Errorf("counts went on: %s", text)
+		}
+	})
+}
+
 // TestMoveInAWatchOverItsMemory: the move is refused as a stream is, and counted.
 func TestMoveInAWatchOverItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -67,7 +67,28 @@ const (
 
 // Countable returns the parameters that a request for counts may have, beside those in once.
 func Countable(once ...string) problem.Parameters {
-	return problem.Parameters{Once: append(once, prefixParameter, labelsParameter, filterParameter, sumParameter), Repeated: []string{byParameter, keysParameter}}
+	p := problem.Parameters{
+		Once:     append(once, prefixParameter, labelsParameter, filterParameter, sumParameter),
+		Repeated: []string{byParameter, keysParameter}, Hints: map[string]string{},
+	}
+	for _, name := range append(slices.Clone(windowing), fieldsParameter, PollAfterParameter) {
+		p.Hints[name] = notOfCounts + ": " + ofCounts
+	}
+	return p
+}
+
+// What to say of a parameter of resources in a request for counts.
+const (
+	notOfCounts = "it does not go with counts"
+	ofCounts    = "want prefix, keys, labels or filter"
+)
+
+// CountedAt adds to the parameters of a request for resources what to say of those of counts, which the path at
+// has.
+func CountedAt(at string, p problem.Parameters) problem.Parameters {
+	hint := "want " + at + "?by=… for counts"
+	p.Hints = map[string]string{byParameter: hint, sumParameter: hint}
+	return p
 }
 
 // CountingOf reads the parameters of a request for counts.
@@ -105,7 +126,7 @@ func (n Narrowing) grouping() (*view.Grouping, error) {
 		return nil, nil
 	}
 	if other := n.uncountable(); other != "" {
-		return nil, &view.Error{Parameter: other, Line: 1, Column: 1, Problem: "it does not go with counts", Advice: "want prefix, keys, labels or filter, or no by"}
+		return nil, &view.Error{Parameter: other, Line: 1, Column: 1, Problem: notOfCounts, Advice: ofCounts + ", or no by"}
 	}
 	return view.ParseGrouping(n.counts.by, n.counts.sum)
 }

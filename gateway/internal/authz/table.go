@@ -47,12 +47,13 @@ func (t *Table) Enter(who *credential.Identity, parts ...Part) *Authorization {
 
 // EnterSwitching is like Enter, for a stream that switches when what its holder may see
 // changes, and whose windows can be moved. If it has any, it has an authorization even if the gateway
-// does not ask for credentials.
+// does not ask for credentials. One with counts ends, as with Enter, when what its holder may see changes: a
+// count of something else has nothing in common with it.
 func (t *Table) EnterSwitching(who *credential.Identity, parts ...Part) *Authorization {
 	if who == nil && !slices.ContainsFunc(parts, Part.IsWindow) {
 		return nil
 	}
-	return t.enter(&Authorization{parts: slices.Clone(parts), switches: true}, who)
+	return t.enter(&Authorization{parts: slices.Clone(parts), switches: !slices.ContainsFunc(parts, Part.Counts)}, who)
 }
 
 func (t *Table) enter(p *Authorization, who *credential.Identity) *Authorization {

@@ -25,6 +25,8 @@ type Parameters struct {
 	Once     []string // at most once each
 	Repeated []string // any number of times
 	Foreign  []string // other names that clients add by themselves, any number of times; never suggested
+	// Hints are what to say of names that a query may not have; without the dot and what is behind it.
+	Hints map[string]string
 }
 
 // knows reports whether a query may have the parameter.
@@ -57,7 +59,7 @@ func ParseQuery(query string, known Parameters) (url.Values, *Problem) {
 			return nil, BadParameter("query", "the query of the URL has a value without the name of a parameter")
 		}
 		if !known.knows(name) {
-			return nil, refusedParameter(name, known.names())
+			return nil, refusedParameter(name, known)
 		}
 		if n := len(values[name]); n > 1 && !known.repeats(name) {
 			return nil, BadParameter(name, "parameter %q is given %d times: want it once", name, n)
@@ -66,9 +68,14 @@ func ParseQuery(query string, known Parameters) (url.Values, *Problem) {
 	return values, nil
 }
 
-func refusedParameter(name string, known []string) *Problem {
+func refusedParameter(name string, p Parameters) *Problem {
+	base, _, _ := strings.Cut(name, ".")
+	if hint := p.Hints[base]; hint != "" {
+		return BadParameter(name, "unknown parameter %q: %s", name, hint)
+	}
+	known := p.names()
 	near := suggest.Nearest(name, known)
-	if base, _, _ := strings.Cut(name, "."); near == "" && slices.Contains(known, base) {
+	if near == "" && slices.Contains(known, base) {
 		near = base
 	}
 	if _, rest, _ := strings.Cut(name, "_"); near == "" && slices.Contains(known, rest) {

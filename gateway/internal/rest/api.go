@@ -208,7 +208,7 @@ func (a *API) getWatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Windowable("page_size", "page_token"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, authz.CountedAt("/v1/watches/{watch}/counts", authz.Windowable("page_size", "page_token")))
 	a.list(w, r, query, authz.WindowOf(query), p)
 }
 

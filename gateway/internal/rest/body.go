@@ -61,6 +61,18 @@ func unwantedBody(r *http.Request) *problem.Problem {
 	return nil
 }
 
+// WithoutBody refuses a body of a request whose method may have one.
+func WithoutBody(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p := anyBody(r); p != nil {
+			closeUnread(w, r)
+			problem.Write(w, p)
+			return
+		}
+		next(w, r)
+	}
+}
+
 // anyBody refuses a body of a request that must have none.
 func anyBody(r *http.Request) *problem.Problem {
 	if r.ContentLength == 0 {
@@ -74,7 +86,7 @@ func anyBody(r *http.Request) *problem.Problem {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return lateBody(0)
 	case n > 0:
-		return problem.BadParameter("body", "the request has a body: want none for %s", r.Method)
+		return problem.BadParameter("body", "the request has a body: want none for %s, and parameters in the query of the URL", r.Method)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ type changesRequest struct {
 }
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
-	ask, p := parseLongPoll(r, authz.PollWindowable("after", "wait"), authz.PollWindowOf)
+	ask, p := parseLongPoll(r, authz.CountedAt("/v1/watches/{watch}/counts/changes", authz.PollWindowable("after", "wait")), authz.PollWindowOf)
 	if p == nil && ask.narrowing.HasOrder() && ask.after != "" && !strings.Contains(ask.after, "@") {
 		return ask, problem.BadParameter("after", "after is no position: want one as it was sent, or the next of a window in %s", authz.PollAfterParameter).OnWatch(ask.watch)
 	}

@@ -62,12 +62,17 @@ var streamParameters = problem.Parameters{
 	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "max_rate", "prefix", "labels", "filter", "order", "limit", "offset", "after", "sum", "format", "prefix.", "labels.", "filter.", "order.", "limit.", "offset.", "after.", "sum."},
 	Repeated: []string{"watch", "fields", "by", "fields.", "by.", "keys", "keys.", "first", "first."},
 	Foreign:  addedIDs,
+	Hints:    streamHints,
 }
+
+// streamHints are what to say of parameters that other streams have.
+var streamHints = map[string]string{"min_interval": "want max_rate, as in max_rate=2/s for once in 500 ms"}
 
 // countParameters are the parameters of a stream of counts.
 var countParameters = func() problem.Parameters {
 	p := authz.Countable("last_event_id", "deletes", "until", "max_rate", "format")
 	p.Foreign = addedIDs
+	maps.Copy(p.Hints, streamHints)
 	return p
 }()
 
