@@ -82,6 +82,20 @@ func TestGetAWindow(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(stdout, "c b 3") {
 		t.Errorf("exit code %d: %q %s", code, stdout, stderr)
 	}
+	g.put("eu/x", `{"n":9007199254740993}`)
+	g.put("eu/y", `{"n":9007199254740992}`)
+	for _, form := range []string{"table", ""} {
+		var out, errs bytes.Buffer
+		p := process{stdout: &out, stderr: &errs, exit: func(int) {}, size: func() (int, int, error) { return 80, 24, nil }}
+		args := []string{"get", "notes", "--order=-n", "--limit=4", "--server", g.url()}
+		if form != "" {
+			args = append(args, "-o", form)
+		}
+		const want = "KEY   N\neu/x  9007199254740993\neu/y  9007199254740992\nc     2\nb     1\n"
+		if code := run(t.Context(), p, args); code != 0 || out.String() != want {
+			t.Errorf("-o %q: exit code %d:\n%s%s", form, code, out.String(), errs.String())
+		}
+	}
 	if code, _, stderr := command(t, "get", "notes", "a", "--order=n", "--limit=2", "--server", g.url()); code != exitUsage || !strings.Contains(stderr, "--order is for all resources") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

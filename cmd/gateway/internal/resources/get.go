@@ -81,24 +81,29 @@ func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o terminal.Flag, v 
 		if err != nil {
 			return err
 		}
-		return c.Print(state, format)
+		return c.print(state, v.Order != "", format)
 	})
 }
 
 func (c Console) printOne(line json.RawMessage, format terminal.Format) error {
 	if format.Name == terminal.TableFormat {
-		return c.drawResources([]json.RawMessage{line})
+		return c.drawResources([]json.RawMessage{line}, true)
 	}
 	return format.Print(c.Stdout, line, c.Terminal)
 }
 
-// Print prints a state in a format.
+// Print prints a state that is no window in a format.
 func (c Console) Print(state client.Snapshot, format terminal.Format) error {
+	return c.print(state, false, format)
+}
+
+// print prints a state in a format. window: it is one, in its order.
+func (c Console) print(state client.Snapshot, window bool, format terminal.Format) error {
 	switch format.Name {
 	case terminal.NDJSON:
 		return c.printLines(state.Resources)
 	case terminal.TableFormat:
-		return c.drawResources(state.Resources)
+		return c.drawResources(state.Resources, window)
 	}
 	document, err := document(state)
 	if err != nil {
@@ -142,14 +147,17 @@ func (c Console) printLines(lines []json.RawMessage) error {
 	return out.Flush()
 }
 
-func (c Console) drawResources(lines []json.RawMessage) error {
+// drawResources draws a table. inOrder: the lines have the order of its rows; otherwise that is the one of the keys.
+func (c Console) drawResources(lines []json.RawMessage, inOrder bool) error {
 	all := make([]client.Resource, len(lines))
 	for i, line := range lines {
 		if err := json.Unmarshal(line, &all[i]); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(all, func(x, y client.Resource) int { return client.CompareIDs(x.ID(), y.ID()) })
+	if !inOrder {
+		slices.SortFunc(all, func(x, y client.Resource) int { return client.CompareIDs(x.ID(), y.ID()) })
+	}
 	rows := make([]terminal.Row, len(all))
 	for i, r := range all {
 		rows[i] = terminal.Row{Key: r.Key, Value: r.Value}
