@@ -27,7 +27,9 @@ with the key.
 
 On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
 a resource to a line: {"key":…,"revision":…,"value":…}. With -o json, yaml or jsonpath
-all of them are one object, with the members watch, position, revision and resources.
+all of them are one object, with the members watch, position, revision and resources. That
+of --order also has total, how many there are, before, how many come before the first one,
+and next, for the parameter after, if more come behind the last one.
 
 ` + connect.NarrowingHelp + "\n\n" + connect.WindowHelp + "\n\n" + connect.Help + "\n\n" + c.ExitCodes,
 		Example: `  watchtide get notes
@@ -105,7 +107,7 @@ func (c Console) print(state client.Snapshot, window bool, format terminal.Forma
 	case terminal.TableFormat:
 		return c.drawResources(state.Resources, window)
 	}
-	document, err := document(state)
+	document, err := document(state, window)
 	if err != nil {
 		return err
 	}
@@ -113,15 +115,22 @@ func (c Console) print(state client.Snapshot, window bool, format terminal.Forma
 }
 
 // document returns a state as JSON, with the values as they were received.
-func document(s client.Snapshot) ([]byte, error) {
+func document(s client.Snapshot, window bool) ([]byte, error) {
+	type place struct {
+		Total  int    `json:"total"`
+		Before int    `json:"before"`
+		Next   string `json:"next,omitempty"`
+	}
+	var of *place // none: no members of it
+	if window {
+		of = &place{s.Total, s.Before, s.Next}
+	}
 	head, err := json.Marshal(struct {
 		Watch    string `json:"watch"`
 		Position string `json:"position"`
 		Revision string `json:"revision"`
-		Total    int    `json:"total,omitempty"`
-		Before   int    `json:"before,omitempty"`
-		Next     string `json:"next,omitempty"`
-	}{s.Watch, s.Position, s.Revision, s.Total, s.Before, s.Next})
+		*place
+	}{s.Watch, s.Position, s.Revision, of})
 	if err != nil {
 		return nil, err
 	}
