@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 func TestWatchDrawsATableOnATerminal(t *testing.T) {
@@ -58,9 +59,34 @@ func TestWatchDrawsAWindowInItsOrder(t *testing.T) {
 	signals <- os.Interrupt
 	<-code
 	_, left, _ := strings.Cut(out.String(), leaveScreen)
-	if _, table, _ := strings.Cut(left, "\n"); table != "KEY  N\na    30\nc    10\n" {
+	head, table, _ := strings.Cut(left, "\n")
+	if table != "KEY  N\na    30\nc    10\n" || !strings.Contains(head, "  2 of 3 resources") {
 		t.Errorf("left on the terminal:\n%s", left)
 	}
+}
+
+func TestSectionSaysHowManyAWindowIsOf(t *testing.T) {
+	f := newFollowing(t.Context(), []string{"w", "v"}, nil, true)
+	w := &section{name: "w", sortKey: func(r client.Resource) string { return r.Key }, table: terminal.NewTable()}
+	want := func(text string, events ...client.Event) {
+		t.Helper()
+		for _, e := range events {
+			if err := f.event(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.lines(f.watches["w"], 80, 10)[0]; !strings.HasSuffix(got, "  "+text) {
+			t.Errorf("%q, want %q at its end", got, text)
+		}
+	}
+	complete := func(watch, revision string, total int) client.Event {
+		return client.Event{Type: client.EndOfSnapshot, Watch: watch, ID: watch + "@e-" + revision, Resource: client.Resource{Revision: revision}, Total: total}
+	}
+	upsert := client.Event{Type: client.Upsert, Watch: "w", Resource: client.Resource{Key: "k", Revision: "7", Value: []byte("1")}}
+	want("1 of 1,234,567 resources", client.Event{Type: client.Reset, Watch: "w"}, upsert, complete("w", "7", 1234567))
+	want("1 of 999 resources", client.Event{Type: client.Bookmark, Watch: "w", ID: "w@e-8", Resource: client.Resource{Revision: "8"}, Total: 999})
+	want("1 of 999 resources", complete("v", "3", 5))
+	want("0 of 0 resources", client.Event{Type: client.Reset, Watch: "w"}, complete("w", "9", 0))
 }
 
 func TestOrderThatIsWrong(t *testing.T) {
