@@ -89,12 +89,30 @@ func TestSectionSaysHowManyAWindowIsOf(t *testing.T) {
 	want("0 of 0 resources", client.Event{Type: client.Reset, Watch: "w"}, complete("w", "9", 0))
 }
 
+// A mistake is found before there is a connection, and named as it stands on the command line.
 func TestOrderThatIsWrong(t *testing.T) {
-	for _, flags := range [][]string{{"--order=n"}, {"--order=n", "--limit=2000"}, {"--limit=2"}, {"--order=a..b", "--limit=2"}} {
-		stderr := newLines()
-		p := process{stdout: newLines(), stderr: stderr, signals: make(chan os.Signal), exit: func(int) {}}
-		if got := run(t.Context(), p, append([]string{"watch", "notes", "--server", "http://127.0.0.1:1"}, flags...)); got != exitUsage {
-			t.Errorf("%v: exit code %d, want %d: %s", flags, got, exitUsage, stderr.String())
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--order=n"}, "--order: how many resources are wanted? Want --limit NUMBER too"},
+		{[]string{"--order=n", "--limit=2000"}, `invalid argument "2000" for "--limit" flag: want 1 to 1000`},
+		{[]string{"--order=n", "--limit=0"}, `"--limit" flag: want 1 to 1000`},
+		{[]string{"--order=n", "--limit=-1"}, `"--limit" flag: want 1 to 1000`},
+		{[]string{"--order=n", "--limit=1.5"}, `"--limit" flag: want 1 to 1000`},
+		{[]string{"--order=n", "--limit=2", "--offset=-1"}, `"--offset" flag: want 0 to 2147483648`},
+		{[]string{"--limit=2"}, "--limit: it counts in an order: want --order PATHS too"},
+		{[]string{"--offset=2"}, "--offset: it counts in an order: want --order PATHS too"},
+		{[]string{"--order=", "--limit=2"}, `"--order" flag: want PATHS`},
+		{[]string{"--order=a..b", "--limit=2"}, "--order, column 3: "},
+	} {
+		for _, verb := range []string{"watch", "get"} {
+			stderr := newLines()
+			p := process{stdout: newLines(), stderr: stderr, signals: make(chan os.Signal), exit: func(int) {}}
+			got := run(t.Context(), p, append([]string{verb, "notes", "--server", "http://127.0.0.1:1"}, c.flags...))
+			if got != exitUsage || !strings.Contains(stderr.String(), c.want) {
+				t.Errorf("%s %v: exit code %d, want %d: %s, want %s", verb, c.flags, got, exitUsage, stderr.String(), c.want)
+			}
 		}
 	}
 }

@@ -29,7 +29,7 @@ On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
 a resource to a line: {"key":…,"revision":…,"value":…}. With -o json, yaml or jsonpath
 all of them are one object, with the members watch, position, revision and resources. That
 of --order also has total, how many there are, before, how many come before the first one,
-and next, for the parameter after, if more come behind the last one.
+and next, the cursor of the last one, if more come behind it.
 
 ` + connect.NarrowingHelp + "\n\n" + connect.WindowHelp + "\n\n" + connect.Help + "\n\n" + c.ExitCodes,
 		Example: `  watchtide get notes
