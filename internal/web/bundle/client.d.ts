@@ -1145,7 +1145,7 @@ interface LiveWindow<V = unknown> {
     readonly view: WindowView<V>;
     /** Calls run at once, and after each change, until the returned function is called. */
     subscribe(run: (view: WindowView<V>) => void): () => void;
-    /** Moves the window. What it shows stays until all of the new rows are there. */
+    /** Moves the window. What it shows stays until all of the new rows are there. A mistake throws a TypeError, and nothing is moved. */
     move(to: Move): void;
     /** Ends it: its view is `closed`, and subscribe throws. */
     close(): void;
@@ -1170,15 +1170,17 @@ type WindowOptions<Name extends string = string> = {
 
 /**
  * Follows so many resources of a watch in an order, for a page that shows no more: only these are sent, with the number
- * of all. It is a store of its own among those of watches, with its own stream if the watch has another one.
+ * of all. It is a store of its own among those of watches, with its own stream if the watch has another one. A mistake in `order`,
+ * `limit` or `offset` throws a TypeError.
  */
 declare const watchWindow: <Values, Name extends keyof Values & string>(watches: Watches<Values>, options: WindowOptions<Name>) => LiveWindow<Values[Name]>;
 
 /**
  * Returns a function that compares resources as a gateway does: by null, false, true, numbers, texts by code points, and
  * then arrays and objects, which are all equal. What is absent comes last in both directions, and what is equal comes in
- * the order of its keys. Numbers are compared as they were parsed: with the digits that `parse` has kept.
+ * the order of its keys. Numbers are compared as they were parsed: with the digits that `parse` has kept. Throws a TypeError
+ * that says what is wrong with an order, and where.
  */
-declare function compareBy(order: string | readonly string[]): (a: Resource, b: Resource) => number;
+declare const compareBy: (order: string | readonly string[]) => ((a: Resource, b: Resource) => number);
 
 export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, CountOptions, CountedGroup, CountsView, Definition, DeleteEvent, DeliveryOptions, DerivedView, Drawn, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LiveCounts, LiveWindow, LogEvent, Move, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Place, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, Seen, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, TableOrder, TableState, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WindowOptions, WindowTableOptions, WindowView, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, compareBy, drawn, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, offsetFor, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, virtual, watch, watchCounts, watchShared, watchWindow, windowOfTable, windowTableOptions };

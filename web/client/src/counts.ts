@@ -6,7 +6,7 @@ import type { Resource } from './resource.js';
 import type { Definition } from './spec.js';
 import type { View } from './view.js';
 import type { Watches } from './watch.js';
-import { compareBy } from './window_order.js';
+import { compareTerms } from './window_order.js';
 
 export type { DerivedView } from './derived.js';
 
@@ -113,7 +113,7 @@ function valuesOf(key: string): readonly unknown[] {
   }
 }
 
-const byValues = compareBy(['0', '1', '2', '3']); // as many as there are fields at most
+const byValues = compareTerms(['0', '1', '2', '3'].map((place) => ({ path: [place], descending: false }))); // as many as there are fields at most
 
 function inOrder(a: CountedGroup, b: CountedGroup): number {
   return byValues(asResource(a), asResource(b));

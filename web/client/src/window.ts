@@ -34,7 +34,7 @@ export interface LiveWindow<V = unknown> {
   readonly view: WindowView<V>;
   /** Calls run at once, and after each change, until the returned function is called. */
   subscribe(run: (view: WindowView<V>) => void): () => void;
-  /** Moves the window. What it shows stays until all of the new rows are there. */
+  /** Moves the window. What it shows stays until all of the new rows are there. A mistake throws a TypeError, and nothing is moved. */
   move(to: Move): void;
   /** Ends it: its view is `closed`, and subscribe throws. */
   close(): void;
@@ -42,12 +42,26 @@ export interface LiveWindow<V = unknown> {
 
 /**
  * Follows so many resources of a watch in an order, for a page that shows no more: only these are sent, with the number
- * of all. It is a store of its own among those of watches, with its own stream if the watch has another one.
+ * of all. It is a store of its own among those of watches, with its own stream if the watch has another one. A mistake in `order`,
+ * `limit` or `offset` throws a TypeError.
  */
 export const watchWindow = <Values, Name extends keyof Values & string>(
   watches: Watches<Values>,
   options: WindowOptions<Name>,
 ): LiveWindow<Values[Name]> => new MovableWindow(watches as Watches, options) as LiveWindow as LiveWindow<Values[Name]>;
+
+// What would be left out of a request, so that the gateway could not refuse it, and what rows cannot be sorted by.
+function check({ order, limit, offset = 0 }: WindowOptions): void {
+  if (!order?.length) throw new TypeError('a window has an order: want paths, such as -cpu_percent,name');
+  compareBy(order);
+  checkNumber('limit', limit, 1, 1_000);
+  checkNumber('offset', offset, 0, 2 ** 31);
+}
+
+function checkNumber(name: string, number: number, least: number, most: number): void {
+  if (!Number.isInteger(number) || number < least || number > most)
+    throw new TypeError(`${name} is ${number}: want a whole number from ${least} to ${most}`);
+}
 
 const same = (a: WindowOptions, b: WindowOptions) => canonical(a).query === canonical(b).query;
 
@@ -64,6 +78,7 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
     options: WindowOptions,
   ) {
     super();
+    check(options);
     this.#options = options;
     this.#store = addUsed(watches, options);
     this.follow(this.#store);
@@ -72,6 +87,7 @@ class MovableWindow extends Derived<unknown, WindowView, Changes> implements Liv
   move(to: Move): void {
     const { offset: _, after: __, ...rest } = this.#target;
     const options = { ...rest, ...to } as WindowOptions;
+    check(options);
     if (this.view.state === 'closed' || same(options, this.#target)) return;
     this.#next?.leave();
     this.#next = undefined;

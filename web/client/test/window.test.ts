@@ -44,6 +44,55 @@ describe('the order', () => {
     expect(compare(resource('a', first), resource('b', first))).toBeLessThan(0);
   });
 
+  test.each([
+    [' -a , b . c ', { a: 1, b: { c: 1 } }, { a: 1, b: { c: 2 } }],
+    ['- "a"', { a: 2 }, { a: 1 }],
+    ['"a:asc"', { 'a:asc': 1 }, { 'a:asc': 2 }],
+    ['a:b', { 'a:b': 1 }, { 'a:b': 2 }],
+    ['"+a"', { '+a': 1 }, { '+a': 2 }],
+    ['a-b+c', { 'a-b+c': 1 }, { 'a-b+c': 2 }],
+    ['"".é', { '': { é: 1 } }, { '': { é: 2 } }],
+    ['"\\u0061\\"".-c', { 'a"': { '-c': 1 } }, { 'a"': { '-c': 2 } }],
+    ['a,-a.b', { a: 1 }, { a: 2 }],
+  ])('%s is one', (order, first, second) => {
+    expect(compareBy(order)(resource('z', first), resource('a', second))).toBeLessThan(0);
+  });
+
+  test.each<[order: string | string[], column: number, problem: string]>([
+    ['', 1, 'a name is missing at the end'],
+    [[], 1, 'a name is missing at the end'],
+    ['cpu,', 5, 'a name is missing at the end'],
+    ['-', 2, 'a name is missing at the end'],
+    [['cpu', ''], 5, 'a name is missing at the end'],
+    [',cpu', 1, 'a name is missing before ,'],
+    ['a,,b', 3, 'a name is missing before ,'],
+    ['a..b', 3, 'a name is missing before .'],
+    ['.a', 1, 'a name is missing before .'],
+    ['a.', 3, 'a name is missing at the end'],
+    ['"a"x', 4, 'unexpected x'],
+    ['a b', 3, 'unexpected b'],
+    ['世,"世"🌊', 6, 'unexpected 🌊'],
+    ['a[0]', 2, 'unexpected ['],
+    ["'a'", 1, "unexpected '"],
+    ['a\tb', 2, 'unexpected \t'],
+    ['"a', 1, 'want a name in double quotes, as in JSON'],
+    ['"\\x"', 1, 'want a name in double quotes, as in JSON'],
+    ['"a\n"', 1, 'want a name in double quotes, as in JSON'],
+    ['--cpu', 2, 'a second -: want a minus before the path where the order descends, and nothing where it ascends'],
+    ['a,- -cpu', 5, 'a second -: want a minus before the path where the order descends, and nothing where it ascends'],
+    ['-+cpu', 2, 'unexpected +: want a minus before the path where the order descends, and nothing where it ascends'],
+    ['a, +cpu', 4, 'unexpected +: want a minus before the path where the order descends, and nothing where it ascends'],
+    ['a.b,c,-"a".b', 7, 'the path a.b is there twice'],
+    ['a,"a"', 3, 'the path a is there twice'],
+    ['-cpu:desc', 5, 'unexpected :desc: want a minus before the path where the order descends, and nothing where it ascends'],
+    ['a, b.cpu:asc ,c', 9, 'unexpected :asc: want a minus before the path where the order descends, and nothing where it ascends'],
+    ['cpu desc', 5, 'unexpected desc: want a minus before the path where the order descends, and nothing where it ascends'],
+    ['cpu ASC,a', 5, 'unexpected ASC: want a minus before the path where the order descends, and nothing where it ascends'],
+  ])('%j is none', (order, column, problem) => {
+    expect(() => compareBy(order)).toThrow(TypeError);
+    expect(() => compareBy(order)).toThrow(`order ${JSON.stringify(String(order))}, column ${column}: ${problem}`);
+  });
+
   test('equal resources come in the order of the bytes of their keys', () => {
     const keys: Resource[] = [
       { key: '/w==', key_encoding: 'base64', revision: '1', value: 0 },
@@ -200,12 +249,46 @@ describe('a window', () => {
   });
 
   test('shows a refusal', async () => {
-    const live = watchWindow(tide, { watch: 'w', order: 'n', limit: 5000 });
+    const live = watchWindow(tide, { watch: 'w', order: 'n', limit: 500 });
     await pass(50);
-    server.last.refuse(400, {}, { status: 400, title: 'Bad Request', detail: 'limit is 5000: want 1 to 1000' });
+    server.last.refuse(400, {}, { status: 400, title: 'Bad Request', detail: 'limit is 500: want 1 to 100' });
     await pass(50);
     expect(live.view.state).toBe('closed');
-    expect(live.view.error?.message).toContain('limit is 5000');
+    expect(live.view.error?.message).toContain('limit is 500');
+  });
+
+  const wrong: Array<[definition: Record<string, unknown>, message: string]> = [
+    [{ order: undefined }, 'a window has an order: want paths, such as -cpu_percent,name'],
+    [{ order: '' }, 'a window has an order'],
+    [{ order: [] }, 'a window has an order'],
+    [{ order: 'n,' }, 'order "n,", column 3: a name is missing at the end'],
+    [{ limit: undefined }, 'limit is undefined: want a whole number from 1 to 1000'],
+    ...[0, -1, 1.5, 1001, Number.NaN].map((limit): [object, string] => [
+      { limit },
+      `limit is ${limit}: want a whole number from 1 to 1000`,
+    ]),
+    ...[-1, 0.5, Number.NaN, 2 ** 31 + 1].map((offset): [object, string] => [
+      { offset },
+      `offset is ${offset}: want a whole number from 0 to 2147483648`,
+    ]),
+  ] as never;
+  test.each(wrong)('that is %j is refused at once', async (definition, message) => {
+    const options = { watch: 'w', order: 'n', limit: 2 } as const;
+    expect(() => watchWindow(tide, { ...options, ...definition } as never)).toThrow(TypeError);
+    expect(() => watchWindow(tide, { ...options, ...definition } as never)).toThrow(message);
+    await settle();
+    expect(server.exchanges.length).toBe(0);
+
+    fill(1, 2, 3);
+    const live = watchWindow(tide, options);
+    await settle();
+    expect(() => live.move({ offset: 1, ...definition } as never)).toThrow(message);
+    await settle();
+    expect(numbers(live)).toEqual([1, 2]);
+    expect(live.view).toMatchObject({ state: 'in_sync', moving: false });
+    live.move({ offset: 1 });
+    await settle();
+    expect(numbers(live)).toEqual([2, 3]);
   });
 
   const row = fc.record({ n: fc.oneof(fc.nat(9), fc.constantFrom('a', 'b')), v: fc.nat(2) }, { requiredKeys: ['v'] });

@@ -270,12 +270,12 @@ describe('a window that moves', () => {
   test('shows a refusal of the window', async () => {
     await open();
     gateway.fates.push(400);
-    live.move({ limit: 5000 });
+    live.move({ limit: 500 });
     await settle();
-    server.stream.refuse(400, {}, { status: 400, title: 'Bad Request', detail: 'limit is 5000: want 1 to 1000', watch: 'w' });
+    server.stream.refuse(400, {}, { status: 400, title: 'Bad Request', detail: 'limit is 500: want 1 to 100', watch: 'w' });
     await pass();
     expect(live.view).toMatchObject({ state: 'closed', moving: false });
-    expect(live.view.error?.message).toContain('limit is 5000');
+    expect(live.view.error?.message).toContain('limit is 500');
   });
 
   test('leaves a store alone that the page or another window uses', async () => {

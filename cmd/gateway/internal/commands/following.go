@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/changes"
@@ -28,6 +29,7 @@ type following struct {
 // followed is one watch.
 type followed struct {
 	replica   *client.Replica[client.Resource]
+	total     atomic.Int64       // of a window: how many resources it is one of
 	resources *changes.Resources // nil: there is no condition
 	changed   bool               // since the last evaluation
 	met       bool               // at the last evaluation
@@ -55,6 +57,9 @@ func (f *following) event(e client.Event) error {
 		_ = w.replica.Apply(e) // nothing is decoded
 	}
 	if w := f.watches[e.Watch]; w != nil {
+		if e.Type == client.EndOfSnapshot || e.Type == client.Bookmark {
+			w.total.Store(int64(e.Total))
+		}
 		if err := w.remember(e); err != nil {
 			return fmt.Errorf("watch %s: the value of %q: %w", e.Watch, e.Key, err)
 		}

@@ -78,9 +78,43 @@ func TestGetAWindow(t *testing.T) {
 	for i, key := range []string{"a", "b", "c"} {
 		g.put(key, fmt.Sprintf(`{"n":%d}`, i))
 	}
-	code, stdout, stderr := command(t, "get", "notes", "--order=-n", "--limit=2", "--server", g.url(), "-o", "jsonpath={.resources[*].key} {.total} {.before}")
-	if code != 0 || !strings.HasPrefix(stdout, "c b 3") {
-		t.Errorf("exit code %d: %q %s", code, stdout, stderr)
+	const template = "jsonpath={.resources[*].key} {.total} {.before} {.next}"
+	next := ""
+	for _, c := range []struct{ place, form, want string }{
+		{"--offset=0", template, "c b 3 0 NEXT\n"},
+		{"--offset=1", template, "b a 3 1 \n"},
+		{"--prefix=x", template, " 0 0 \n"},
+		{"--offset=0", "json", "\"revision\": \"3\",\n  \"total\": 3,\n  \"before\": 0,\n  \"next\": \"NEXT\",\n  \"resources\": ["},
+		{"--prefix=x", "json", "\"revision\": \"3\",\n  \"total\": 0,\n  \"before\": 0,\n  \"resources\": []"},
+		{"--offset=0", "yaml", "revision: \"3\"\ntotal: 3\nbefore: 0\nnext: NEXT\nresources:\n"},
+	} {
+		code, stdout, stderr := command(t, "get", "notes", "--order=-n", "--limit=2", c.place, "--server", g.url(), "-o", c.form)
+		if next == "" {
+			if at := strings.Fields(stdout); len(at) == 5 {
+				next = at[4]
+			}
+		}
+		want := strings.ReplaceAll(c.want, "NEXT", next)
+		if code != 0 || !strings.Contains(stdout, want) || c.form == template && stdout != want {
+			t.Errorf("%s -o %s: exit code %d: %q %s, want %q", c.place, c.form, code, stdout, stderr, want)
+		}
+	}
+	if next == "" {
+		t.Error("there is no next")
+	}
+	g.put("eu/x", `{"n":9007199254740993}`)
+	g.put("eu/y", `{"n":9007199254740992}`)
+	for _, form := range []string{"table", ""} {
+		var out, errs bytes.Buffer
+		p := process{stdout: &out, stderr: &errs, exit: func(int) {}, size: func() (int, int, error) { return 80, 24, nil }}
+		args := []string{"get", "notes", "--order=-n", "--limit=4", "--server", g.url()}
+		if form != "" {
+			args = append(args, "-o", form)
+		}
+		const want = "KEY   N\neu/x  9007199254740993\neu/y  9007199254740992\nc     2\nb     1\n"
+		if code := run(t.Context(), p, args); code != 0 || out.String() != want {
+			t.Errorf("-o %q: exit code %d:\n%s%s", form, code, out.String(), errs.String())
+		}
 	}
 	if code, _, stderr := command(t, "get", "notes", "a", "--order=n", "--limit=2", "--server", g.url()); code != exitUsage || !strings.Contains(stderr, "--order is for all resources") {
 		t.Errorf("exit code %d: %s", code, stderr)

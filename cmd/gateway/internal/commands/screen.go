@@ -127,7 +127,7 @@ func (s *screen) lines(width, height int) []string {
 	names := s.following.names
 	for i, name := range names {
 		part := (height - len(out)) / (len(names) - i)
-		out = append(out, s.sections[name].lines(s.following.watches[name].replica, width, part)...)
+		out = append(out, s.sections[name].lines(s.following.watches[name], width, part)...)
 	}
 	return out[:min(len(out), height)]
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 func TestWatchDrawsATableOnATerminal(t *testing.T) {
@@ -58,17 +59,60 @@ func TestWatchDrawsAWindowInItsOrder(t *testing.T) {
 	signals <- os.Interrupt
 	<-code
 	_, left, _ := strings.Cut(out.String(), leaveScreen)
-	if _, table, _ := strings.Cut(left, "\n"); table != "KEY  N\na    30\nc    10\n" {
+	head, table, _ := strings.Cut(left, "\n")
+	if table != "KEY  N\na    30\nc    10\n" || !strings.Contains(head, "  2 of 3 resources") {
 		t.Errorf("left on the terminal:\n%s", left)
 	}
 }
 
+func TestSectionSaysHowManyAWindowIsOf(t *testing.T) {
+	f := newFollowing(t.Context(), []string{"w", "v"}, nil, true)
+	w := &section{name: "w", sortKey: func(r client.Resource) string { return r.Key }, table: terminal.NewTable()}
+	want := func(text string, events ...client.Event) {
+		t.Helper()
+		for _, e := range events {
+			if err := f.event(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.lines(f.watches["w"], 80, 10)[0]; !strings.HasSuffix(got, "  "+text) {
+			t.Errorf("%q, want %q at its end", got, text)
+		}
+	}
+	complete := func(watch, revision string, total int) client.Event {
+		return client.Event{Type: client.EndOfSnapshot, Watch: watch, ID: watch + "@e-" + revision, Resource: client.Resource{Revision: revision}, Total: total}
+	}
+	upsert := client.Event{Type: client.Upsert, Watch: "w", Resource: client.Resource{Key: "k", Revision: "7", Value: []byte("1")}}
+	want("1 of 1,234,567 resources", client.Event{Type: client.Reset, Watch: "w"}, upsert, complete("w", "7", 1234567))
+	want("1 of 999 resources", client.Event{Type: client.Bookmark, Watch: "w", ID: "w@e-8", Resource: client.Resource{Revision: "8"}, Total: 999})
+	want("1 of 999 resources", complete("v", "3", 5))
+	want("0 of 0 resources", client.Event{Type: client.Reset, Watch: "w"}, complete("w", "9", 0))
+}
+
+// A mistake is found before there is a connection, and named as it stands on the command line.
 func TestOrderThatIsWrong(t *testing.T) {
-	for _, flags := range [][]string{{"--order=n"}, {"--order=n", "--limit=2000"}, {"--limit=2"}, {"--order=a..b", "--limit=2"}} {
-		stderr := newLines()
-		p := process{stdout: newLines(), stderr: stderr, signals: make(chan os.Signal), exit: func(int) {}}
-		if got := run(t.Context(), p, append([]string{"watch", "notes", "--server", "http://127.0.0.1:1"}, flags...)); got != exitUsage {
-			t.Errorf("%v: exit code %d, want %d: %s", flags, got, exitUsage, stderr.String())
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--order=n"}, "--order: how many resources are wanted? Want --limit NUMBER too"},
+		{[]string{"--order=n", "--limit=2000"}, `invalid argument "2000" for "--limit" flag: want 1 to 1000`},
+		{[]string{"--order=n", "--limit=0"}, `"--limit" flag: want 1 to 1000`},
+		{[]string{"--order=n", "--limit=-1"}, `"--limit" flag: want 1 to 1000`},
+		{[]string{"--order=n", "--limit=1.5"}, `"--limit" flag: want 1 to 1000`},
+		{[]string{"--order=n", "--limit=2", "--offset=-1"}, `"--offset" flag: want 0 to 2147483648`},
+		{[]string{"--limit=2"}, "--limit: it counts in an order: want --order PATHS too"},
+		{[]string{"--offset=2"}, "--offset: it counts in an order: want --order PATHS too"},
+		{[]string{"--order=", "--limit=2"}, `"--order" flag: want PATHS`},
+		{[]string{"--order=a..b", "--limit=2"}, "--order, column 3: "},
+	} {
+		for _, verb := range []string{"watch", "get"} {
+			stderr := newLines()
+			p := process{stdout: newLines(), stderr: stderr, signals: make(chan os.Signal), exit: func(int) {}}
+			got := run(t.Context(), p, append([]string{verb, "notes", "--server", "http://127.0.0.1:1"}, c.flags...))
+			if got != exitUsage || !strings.Contains(stderr.String(), c.want) {
+				t.Errorf("%s %v: exit code %d, want %d: %s, want %s", verb, c.flags, got, exitUsage, stderr.String(), c.want)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package commands
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,16 +21,16 @@ type section struct {
 }
 
 // lines returns at most height lines.
-func (s *section) lines(r *client.Replica[client.Resource], width, height int) []string {
+func (s *section) lines(w *followed, width, height int) []string {
 	if height < 1 {
 		return nil
 	}
-	head := terminal.Line(s.status(r, time.Now()), width)
+	head := terminal.Line(s.status(w, time.Now()), width)
 	if height < 3 {
 		return []string{head}
 	}
 	room := height - 2 // status and header
-	total := s.take(r, room)
+	total := s.take(w.replica, room)
 	rows, below := s.rows, ""
 	if total > len(rows) {
 		rows = rows[:max(0, min(len(rows), room-1))]
@@ -74,7 +75,9 @@ func (s *section) takeSorted(r *client.Replica[client.Resource], room int) (tota
 }
 
 // status returns for instance: services  in_sync  revision 1042  17 resources  verified 12:03:04.
-func (s *section) status(r *client.Replica[client.Resource], now time.Time) string {
+// A window is so many of all: 20 of 1,234 resources.
+func (s *section) status(w *followed, now time.Time) string {
+	r := w.replica
 	fresh, progress := r.Freshness(), r.Progress()
 	parts := []string{s.name, string(fresh.State)}
 	if !fresh.Since.IsZero() {
@@ -83,9 +86,12 @@ func (s *section) status(r *client.Replica[client.Resource], now time.Time) stri
 	if r.Revision() != "" {
 		parts = append(parts, "revision "+r.Revision())
 	}
-	if !progress.Complete {
+	switch {
+	case !progress.Complete:
 		parts = append(parts, fmt.Sprintf("loading, %d so far", progress.Arrived))
-	} else {
+	case s.sortKey != nil:
+		parts = append(parts, fmt.Sprintf("%d of %s resources", r.Len(), grouped(w.total.Load())))
+	default:
 		parts = append(parts, count(r.Len(), "resource", "resources"))
 	}
 	if at := r.Verified(); !at.IsZero() {
@@ -95,4 +101,13 @@ func (s *section) status(r *client.Replica[client.Resource], now time.Time) stri
 		parts = append(parts, fresh.Reason)
 	}
 	return strings.Join(parts, "  ")
+}
+
+// grouped returns a number with commas: 1,234,567.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }

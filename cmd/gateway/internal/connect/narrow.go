@@ -83,6 +83,14 @@ func keyLists(keys []string) []string {
 // CheckNarrowing finds a Mistake before there is a connection, and shows its place on a terminal. What a
 // filter may cost is for the server to say.
 func CheckNarrowing(v client.View, t terminal.Terminal) error {
+	switch {
+	case v.Order != "" && v.Limit == 0:
+		return NarrowingMistake{errors.New("--order: how many resources are wanted? Want --limit NUMBER too")}
+	case v.Order == "" && v.Limit != 0:
+		return NarrowingMistake{errors.New("--limit: it counts in an order: want --order PATHS too")}
+	case v.Order == "" && v.Offset != 0:
+		return NarrowingMistake{errors.New("--offset: it counts in an order: want --order PATHS too")}
+	}
 	_, err := definition(v)
 	var bad *view.Error
 	if !errors.As(err, &bad) {
@@ -142,13 +150,58 @@ values. A minus before a path makes its order descending.`
 
 // RegisterWindow adds the flags of a window to a command, which set v.
 func RegisterWindow(c *cobra.Command, v *client.View) {
-	c.Flags().StringVar(&v.Order, "order", "", "sort by these `PATHS` of the values, with commas between them, and have the first ones only")
-	c.Flags().IntVar(&v.Limit, "limit", 0, "how many resources to have with --order, at most: a `NUMBER` from 1 to 1000")
-	c.Flags().IntVar(&v.Offset, "offset", 0, "how many resources come before the first one with --order: a `NUMBER`")
+	c.Flags().Var((*orderFlag)(&v.Order), "order", "sort by these `PATHS` of the values, with commas between them, and have the first ones only")
+	c.Flags().Var(&numberFlag{&v.Limit, 1, view.MaxLimit}, "limit", "how many resources to have with --order, at most: a `NUMBER` from 1 to 1000")
+	c.Flags().Var(&numberFlag{&v.Offset, 0, view.MaxOffset}, "offset", "how many resources come before the first one with --order: a `NUMBER`")
 	for _, name := range []string{"order", "limit", "offset"} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
+
+// orderFlag is a flag with an order, which is not empty.
+type orderFlag string
+
+// String implements pflag.Value.
+func (f *orderFlag) String() string { return string(*f) }
+
+// Set implements pflag.Value.
+func (f *orderFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("want PATHS")
+	}
+	*f = orderFlag(text)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (f *orderFlag) Type() string { return "order" }
+
+// numberFlag is a flag with a number from least to most, which it sets.
+type numberFlag struct {
+	number      *int
+	least, most int
+}
+
+// String implements pflag.Value.
+func (f *numberFlag) String() string {
+	if f.number == nil {
+		return ""
+	}
+	return number(*f.number)
+}
+
+// Set implements pflag.Value.
+func (f *numberFlag) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < int64(f.least) || n > int64(f.most) {
+		return fmt.Errorf("want %d to %d", f.least, f.most)
+	}
+	*f.number = int(n)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (f *numberFlag) Type() string { return "number" }
 
 // number returns what a flag says; nothing: 0.
 func number(n int) string {

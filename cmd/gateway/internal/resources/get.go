@@ -27,7 +27,9 @@ with the key.
 
 On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
 a resource to a line: {"key":…,"revision":…,"value":…}. With -o json, yaml or jsonpath
-all of them are one object, with the members watch, position, revision and resources.
+all of them are one object, with the members watch, position, revision and resources. That
+of --order also has total, how many there are, before, how many come before the first one,
+and next, the cursor of the last one, if more come behind it.
 
 ` + connect.NarrowingHelp + "\n\n" + connect.WindowHelp + "\n\n" + connect.Help + "\n\n" + c.ExitCodes,
 		Example: `  watchtide get notes
@@ -81,26 +83,31 @@ func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o terminal.Flag, v 
 		if err != nil {
 			return err
 		}
-		return c.Print(state, format)
+		return c.print(state, v.Order != "", format)
 	})
 }
 
 func (c Console) printOne(line json.RawMessage, format terminal.Format) error {
 	if format.Name == terminal.TableFormat {
-		return c.drawResources([]json.RawMessage{line})
+		return c.drawResources([]json.RawMessage{line}, true)
 	}
 	return format.Print(c.Stdout, line, c.Terminal)
 }
 
-// Print prints a state in a format.
+// Print prints a state that is no window in a format.
 func (c Console) Print(state client.Snapshot, format terminal.Format) error {
+	return c.print(state, false, format)
+}
+
+// print prints a state in a format. window: it is one, in its order.
+func (c Console) print(state client.Snapshot, window bool, format terminal.Format) error {
 	switch format.Name {
 	case terminal.NDJSON:
 		return c.printLines(state.Resources)
 	case terminal.TableFormat:
-		return c.drawResources(state.Resources)
+		return c.drawResources(state.Resources, window)
 	}
-	document, err := document(state)
+	document, err := document(state, window)
 	if err != nil {
 		return err
 	}
@@ -108,15 +115,22 @@ func (c Console) Print(state client.Snapshot, format terminal.Format) error {
 }
 
 // document returns a state as JSON, with the values as they were received.
-func document(s client.Snapshot) ([]byte, error) {
+func document(s client.Snapshot, window bool) ([]byte, error) {
+	type place struct {
+		Total  int    `json:"total"`
+		Before int    `json:"before"`
+		Next   string `json:"next,omitempty"`
+	}
+	var of *place // none: no members of it
+	if window {
+		of = &place{s.Total, s.Before, s.Next}
+	}
 	head, err := json.Marshal(struct {
 		Watch    string `json:"watch"`
 		Position string `json:"position"`
 		Revision string `json:"revision"`
-		Total    int    `json:"total,omitempty"`
-		Before   int    `json:"before,omitempty"`
-		Next     string `json:"next,omitempty"`
-	}{s.Watch, s.Position, s.Revision, s.Total, s.Before, s.Next})
+		*place
+	}{s.Watch, s.Position, s.Revision, of})
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +156,17 @@ func (c Console) printLines(lines []json.RawMessage) error {
 	return out.Flush()
 }
 
-func (c Console) drawResources(lines []json.RawMessage) error {
+// drawResources draws a table. inOrder: the lines have the order of its rows; otherwise that is the one of the keys.
+func (c Console) drawResources(lines []json.RawMessage, inOrder bool) error {
 	all := make([]client.Resource, len(lines))
 	for i, line := range lines {
 		if err := json.Unmarshal(line, &all[i]); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(all, func(x, y client.Resource) int { return client.CompareIDs(x.ID(), y.ID()) })
+	if !inOrder {
+		slices.SortFunc(all, func(x, y client.Resource) int { return client.CompareIDs(x.ID(), y.ID()) })
+	}
 	rows := make([]terminal.Row, len(all))
 	for i, r := range all {
 		rows[i] = terminal.Row{Key: r.Key, Value: r.Value}
