@@ -64,11 +64,19 @@ func TestWatchDrawsAWindowInItsOrder(t *testing.T) {
 }
 
 func TestOrderThatIsWrong(t *testing.T) {
-	for _, flags := range [][]string{{"--order=n"}, {"--order=n", "--limit=2000"}, {"--limit=2"}, {"--order=a..b", "--limit=2"}} {
+	for _, test := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--order=n"}, "--limit, column 1: it is missing"}, {[]string{"--order=n", "--limit=2000"}, `--limit, column 1: "2000"`},
+		{[]string{"--limit=2"}, "--limit, column 1: a limit belongs to an order: want --order too"}, {[]string{"--order=a..b", "--limit=2"}, "--order, column 3: "},
+		{[]string{"--order=a:desc", "--limit=2"}, "want -a for descending"}, {[]string{"--keys=a,"}, `for "--keys" flag: column 3: a key is missing`},
+		{[]string{"--first=\"a"}, `for "--first" flag: column 1: the quotation mark`},
+	} {
 		stderr := newLines()
 		p := process{stdout: newLines(), stderr: stderr, signals: make(chan os.Signal), exit: func(int) {}}
-		if got := run(t.Context(), p, append([]string{"watch", "notes", "--server", "http://127.0.0.1:1"}, flags...)); got != exitUsage {
-			t.Errorf("%v: exit code %d, want %d: %s", flags, got, exitUsage, stderr.String())
+		if got := run(t.Context(), p, append([]string{"watch", "notes", "--server", "http://127.0.0.1:1"}, test.flags...)); got != exitUsage || !strings.Contains(stderr.String(), test.want) {
+			t.Errorf("%v: exit code %d, want %d: %s", test.flags, got, exitUsage, stderr.String())
 		}
 	}
 }
