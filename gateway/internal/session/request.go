@@ -73,7 +73,7 @@ var streamHints = map[string]string{"min_interval": "want max_rate, as in max_ra
 // countParameters are the parameters of a stream of counts.
 var countParameters = func() problem.Parameters {
 	p := authz.Countable("last_event_id", "deletes", "until", "max_rate", "format")
-	p.Foreign = addedIDs
+	p.Repeated, p.Foreign = append(p.Repeated, "first"), addedIDs
 	maps.Copy(p.Hints, streamHints)
 	return p
 }()
@@ -108,7 +108,10 @@ func ParseCountsRequest(query string, header http.Header, name string) (Request,
 	}
 	req, p := parseRequest(q, header, name)
 	req.Narrowings = []authz.Narrowing{authz.CountingOf(q)}
-	return req, p
+	if p != nil {
+		return req, p
+	}
+	return req, applyFirst(req.Watches, q)
 }
 
 // parseRequest parses what all streams may have.
