@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -28,6 +29,11 @@ func ParseOrder(text string) (Order, error) {
 	for rest, more := text, true; more; {
 		var c column
 		rest, c.descending = strings.CutPrefix(strings.TrimLeft(rest, " "), "-")
+		rest = strings.TrimLeft(rest, " ")
+		begin := rest
+		if strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
+			return Order{}, fmt.Errorf("order %.100q, at %.20q: want a name that begins with a sign in double quotes", text, rest)
+		}
 		for again := true; again; {
 			name, behind, err := cutName(strings.TrimLeft(rest, " "))
 			if err != nil {
@@ -35,6 +41,12 @@ func ParseOrder(text string) (Order, error) {
 			}
 			c.path = append(c.path, name)
 			rest, again = strings.CutPrefix(strings.TrimLeft(behind, " "), ".")
+		}
+		if path := strings.ToLower(strings.TrimRight(begin[:len(begin)-len(rest)], " ")); strings.HasSuffix(path, ":asc") || strings.HasSuffix(path, ":desc") {
+			return Order{}, fmt.Errorf("order %.100q, at %.20q: want a minus before the path for descending, or a name that ends like this in double quotes", text, begin)
+		}
+		if slices.ContainsFunc(o.columns, func(other column) bool { return slices.Equal(other.path, c.path) }) {
+			return Order{}, fmt.Errorf("order %.100q, at %.20q: want each path once", text, begin)
 		}
 		o.columns = append(o.columns, c)
 		if rest == "" {

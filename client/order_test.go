@@ -82,7 +82,10 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%s: %s, want %s", order, text, want)
 		}
 	}
-	for _, wrong := range []string{"", "-", "a,", ",a", "a..b", ".a", "a.", `"a`, `"a"b`, "a b", "a,,b"} {
+	for _, right := range []string{`"-a"`, `-"+a"`, `"a:desc"`, "a:desc.b", "a:b", "a.-b", ":desc.a", "a:description"} {
+		ordered(t, right)
+	}
+	for _, wrong := range []string{"", "-", "a,", ",a", "a..b", ".a", "a.", `"a`, `"a"b`, "a b", "a,,b", "--a", "+a", "b, -+a", "- -a", "a:desc", "b.a:ASC ,c", "a desc", "a,-a", `a.b,"a".b`} {
 		if o, err := ParseOrder(wrong); err == nil {
 			t.Errorf("%q is %v, want an error", wrong, o)
 		}

@@ -45,6 +45,22 @@ func TestLongPollOfCounts(t *testing.T) {
 	})
 }
 
+// TestFirstGroups: a stream of counts begins with the groups that it asks for, over each path.
+func TestFirstGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		for _, path := range []string{"/v1/watches/orders/counts/events?by=team", "/v1/events?watch=orders&by=team"} {
+			text := r.get(path + "&first=red&until=end_of_snapshot").Text()
+			if got, want := keysIn(text), []string{"red", "blue", "red"}; !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q: %s", path, got, want, text)
+			}
+		}
+		if p := refusedAs(t, r.get("/v1/watches/orders/counts/events?by=team&first=%22a")); p.Parameter != "first" || p.Place == nil {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
 // TestCountsOverGRPC: lists and calls of WatchList count.
 func TestCountsOverGRPC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

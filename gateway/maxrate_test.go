@@ -167,13 +167,13 @@ func TestMaxRateAndStatus(t *testing.T) {
 func TestMaxRateIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		for _, rate := range []string{"", "2", "0/s", "-1/s", "2/h", "2/s/s", "1e3/s", "99999999/s", "/s"} {
+		for _, rate := range []string{"", "2", "0/s", "-1/s", "2/h", "2/s/s", "1e3/s", "99999999/s", "70000/s", "0.5/s", "0.5/m", "/s"} {
 			p := refusedAs(t, r.get("/v1/events?watch=a&max_rate="+rate))
-			if p.Status != 400 || p.Parameter != "max_rate" || !strings.Contains(p.Detail, "2/s") {
+			if p.Status != 400 || p.Parameter != "max_rate" || !strings.Contains(p.Detail, "want a whole number of times, from 1 to 65535, for each second or minute, such as 2/s or 10/m; the lowest rate is 1/m") {
 				t.Errorf("%q: %+v", rate, p)
 			}
 		}
-		for _, rate := range []string{"1/m", "2/s", "7/m", "1000/s"} {
+		for _, rate := range []string{"1/m", "2/s", "7/m", "1000/s", "65535/s"} {
 			if x := r.get("/v1/events?watch=a&max_rate=" + rate); x.StatusCode != 200 {
 				t.Errorf("%q: %s", rate, x.Status)
 			}

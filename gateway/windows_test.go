@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
@@ -172,6 +173,8 @@ func TestBadWindows(t *testing.T) {
 			{[]string{"order", "n"}, "limit", "limit, column 1: it is missing: want 1 to 1000 with an order"},
 			{[]string{"order", "n", "limit", "0"}, "limit", `limit, column 1: "0": want 1 to 1000`},
 			{[]string{"order", "n", "limit", "1001"}, "limit", `"1001": want 1 to 1000`},
+			{[]string{"order", "n:desc", "limit", "1"}, "order", "want -n for descending"},
+			{[]string{"order", "n,-n", "limit", "1"}, "order", "the field n is named twice"},
 			{[]string{"order", "n", "limit", "x"}, "limit", `"x": want 1 to 1000`},
 			{[]string{"order", "n", "limit", "1", "offset", "-1"}, "offset", `"-1": want 0 to 2147483648`},
 			{[]string{"order", "n,-", "limit", "1"}, "order", "order, column 4: a name is missing at the end"},
@@ -187,8 +190,24 @@ func TestBadWindows(t *testing.T) {
 				}
 			}
 		}
-		if p := refusedAs(t, r.get("/v1/watches/orders/events"+asking("limit", "1"))); p.Parameter != "limit" || !strings.Contains(p.Detail, "want order=") {
+		if p := refusedAs(t, r.get("/v1/watches/orders/events"+asking("limit", "1"))); p.Parameter != "limit" || p.Detail != "limit, column 1: a limit belongs to an order: want order too" {
 			t.Errorf("a limit alone: %+v", p)
+		}
+		for query, want := range map[string]problem.Problem{
+			"watch=orders&watch=other&order.orders=n":      {Parameter: "limit.orders", Detail: "limit.orders, column 1: it is missing"},
+			"watch=orders&limit.orders=1":                  {Parameter: "limit.orders", Detail: "a limit belongs to an order: want order.orders too"},
+			"watch=orders&order=n&offset.orders=1":         {Parameter: "limit.orders", Detail: "limit.orders, column 1: it is missing"},
+			"watch=orders&order=n&limit.orders=1&offset=x": {Parameter: "offset", Detail: "offset, column 1: "},
+			"watch=orders&watch=other&offset.other=1":      {Parameter: "offset.other", Detail: "want order.other too"},
+			"watch=orders&watch=other&sum.other=n":         {Parameter: "sum.other", Detail: "sum.other is given without by.other"},
+			"watch=orders&watch=other&by.other=-n":         {Parameter: "by.other", Detail: "by.other, column 1: unexpected -"},
+			"watch=orders&first=b,%22a":                    {Parameter: "first", Detail: "first, column 3: the quotation mark is never closed"},
+			"watch=orders&watch=other&first.other=%22a":    {Parameter: "first.other", Detail: "first.other, column 1: the quotation mark"},
+		} {
+			p := refusedAs(t, r.get("/v1/events?"+query))
+			if p.Status != 400 || p.Parameter != want.Parameter || !strings.Contains(p.Detail, want.Detail) || p.Place == nil && !strings.HasPrefix(want.Parameter, "sum") {
+				t.Errorf("%s: %+v", query, p)
+			}
 		}
 		for _, parameter := range []string{"page_size", "page_token"} {
 			p := refusedAs(t, r.get("/v1/watches/orders/resources"+asking("order", "n", "limit", "1", parameter, "5")))

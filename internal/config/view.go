@@ -70,6 +70,11 @@ func (w *Watch) definitionReader(d *decoder, v decode.Value) func(string) {
 		filter, order = t.given[&w.Filter], t.given[&w.Order]
 	}
 	isView := w.ViewOf != ""
+	for _, field := range []any{&w.Prefix, &w.Filter, &w.Labels, &w.Fields, &w.Order, &w.Limit, &w.Offset, &w.By, &w.Sum} {
+		if d.IsGiven(field) && d.reported(d.Given[field]) {
+			return func(string) {} // a definition without it is not what was meant
+		}
+	}
 	if d.IsGiven(&w.By) || d.IsGiven(&w.Sum) {
 		return w.groupingReader(d, v, params)
 	}

@@ -78,7 +78,7 @@ func TestWindows(t *testing.T) {
 watches:
   services: { source: local }
   busiest: { view_of: services, order: "-cpu,name", limit: 20, offset: 5, filter: value.cpu > 1 }
-  "busiest-{region}": { view_of: services, prefix: "{region}/", order: -cpu, limit: 3, params: { region: "[a-z]+" } }
+  "busiest-{region}": { view_of: services, prefix: "{region}/", order: -cpu, limit: 3, offset: 0, params: { region: "[a-z]+" } }
 `), Environment{})
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +145,24 @@ func TestViewErrors(t *testing.T) {
 		"a limit that is too large": {`
   services: { source: local }
   a: { view_of: services, order: n, limit: 1001 }`, `f:7:44: watches.a.limit: column 1: "1001": want 1 to 1000`},
+		"an order without a limit above 0": {`
+  services: { source: local }
+  a: { view_of: services, order: n, limit: 0 }`, `f:7:44: watches.a.limit: "0": want a whole number of at least 1`},
+		"an offset below 0": {`
+  services: { source: local }
+  a: { view_of: services, order: n, limit: 1, offset: -1 }`, `f:7:55: watches.a.offset: "-1": want a whole number`},
+		"a list of orders": {`
+  services: { source: local }
+  a: { view_of: services, order: [a, -b], limit: 5 }`, `f:7:34: watches.a.order: `},
+		"a list of orders alone": {`
+  services: { source: local }
+  a: { view_of: services, order: [a, -b] }`, `f:7:34: watches.a.order: `},
+		"a count by a text": {`
+  services: { source: local }
+  a: { view_of: services, by: a }`, `f:7:31: watches.a.by: want a list, not text`},
+		"a limit without an order": {`
+  services: { source: local }
+  a: { view_of: services, limit: 5 }`, `f:7:34: watches.a.limit: column 1: a limit belongs to an order: want order too`},
 		"an order of a source": {`
   services: { source: local, order: n }`, `f:6:30: watches.services: order is for views: use view_of in a watch of its own`},
 		"a sum of two": {`

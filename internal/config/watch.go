@@ -94,7 +94,7 @@ type Selection struct {
 	// view.Params.
 	Order  string `yaml:"order,is=order,of=view"`
 	Limit  int    `yaml:"limit,of=view"`
-	Offset int    `yaml:"offset,of=view"`
+	Offset int    `yaml:"offset,off,of=view"`
 	// Grouping is how they are counted; nil: they are not.
 	Grouping *view.Grouping `yaml:"-"`
 	// Definition is what a view, or a watch of a gateway source, has of the other watch;

@@ -140,7 +140,7 @@ func (s *Subscription) waitForTick(v *storage.Version) {
 func (s *Subscription) released(b *Batch, w *walk) {
 	b.committed, b.age = w.v.Committed, w.v.Age
 	// What was examined last may be superseded: then the id has no other event.
-	if skipped := w.skipped(s.log.isView); skipped > 0 || b.Empty() || w.v.Window.Told != s.told {
+	if skipped := w.skipped(s.log.isView); skipped > 0 || b.Empty() || s.untold(w.v) {
 		s.skipped += skipped
 		b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))
 	}

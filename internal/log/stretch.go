@@ -34,8 +34,8 @@ type Stretch struct {
 	delivered
 	synced   bool
 	outcome  ResumeOutcome
-	told     uint64 // of a window, at the end
-	walk     walk   // as it is between two flushes
+	told     storage.Window // of a window, at the end
+	walk     walk           // as it is between two flushes
 	bytes    int
 	boundary bool
 	counts   [stream.Goodbye + 1]int

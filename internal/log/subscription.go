@@ -110,10 +110,12 @@ type Subscription struct {
 	first      []string // keys that are to come first
 	early      bool     // some did
 	digested   uint64   // the seq of the newest state of which the reader was sent the digest
-	told       uint64   // what a window says that the reader was told last; see storage.Window
-	former     *former  // the window that the reader still has; nil: none
-	move       uint64   // the number of a move that the reader was not told of; 0: there is none
-	shares     bool     // see Share
+	// told is what a window says that the reader was told last. Its Told may be newer: that of what would have said the
+	// same.
+	told   storage.Window
+	former *former // the window that the reader still has; nil: none
+	move   uint64  // the number of a move that the reader was not told of; 0: there is none
+	shares bool    // see Share
 }
 
 // joined is the revision order that a subscription reads, and how the reader came to it.
@@ -595,7 +597,7 @@ func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Even
 	}
 	e.Window, e.Total, e.Before, e.Next = v.Window.Is, v.Window.Total, v.Window.Before, v.Window.Next
 	e.Move, s.move = s.move, 0
-	s.told = v.Window.Told
+	s.told = v.Window
 	return e
 }
 
@@ -694,9 +696,22 @@ func (s *Subscription) addHorizon(b *Batch, v *storage.Version) {
 	b.boundary = true
 }
 
+// untold reports whether the reader is to be told of what a window says. It may have been told already, with changes.
+func (s *Subscription) untold(v *storage.Version) bool {
+	if v.Window.Told == s.told.Told {
+		return false
+	}
+	told := s.told
+	if told.Told = v.Window.Told; told == v.Window {
+		s.told = told
+		return false
+	}
+	return true
+}
+
 // addWindow adds a bookmark if a window says something else than what the reader was told last.
 func (s *Subscription) addWindow(b *Batch, v *storage.Version) {
-	if v.Window.Told == s.told {
+	if !s.untold(v) {
 		return
 	}
 	b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: v.Revision}, v))
@@ -705,7 +720,7 @@ func (s *Subscription) addWindow(b *Batch, v *storage.Version) {
 
 // tellWindow is addWindow for a reader that has everything: one with an interval is told in the next tick.
 func (s *Subscription) tellWindow(b *Batch, v *storage.Version) {
-	if v.Window.Told != s.told && s.inTick(v) {
+	if s.untold(v) && s.inTick(v) {
 		s.addWindow(b, v)
 	}
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +19,9 @@ type Error struct {
 	Offset, Line, Column int
 	// Problem says what is wrong; Advice what would be right, or is empty.
 	Problem, Advice string
+	// Needs is the parameter that has to be given too; empty: none. It is the advice, under the name that it has
+	// where the parameters come from.
+	Needs string
 }
 
 // Error returns a sentence with the parameter, the place, the problem and the advice.
@@ -27,7 +31,26 @@ func (e *Error) Error() string {
 		place = fmt.Sprintf("%s, line %d, column %d", e.Parameter, e.Line, e.Column)
 	}
 	m := document.Mistake{Problem: e.Problem, Advice: e.Advice}
+	if e.Needs != "" {
+		m.Advice = "want " + e.Needs + " too"
+	}
 	return place + ": " + m.Error()
+}
+
+// needOrder makes an Error of a parameter of a window without its order.
+func needOrder(parameter, what string) *Error {
+	return &Error{Parameter: parameter, Line: 1, Column: 1, Problem: what + " belongs to an order", Needs: "order"}
+}
+
+// maxQuoted is how many bytes of a value errors quote.
+const maxQuoted = 40
+
+// Quoted returns a value as errors quote it; one that is long is cut, with a mark.
+func Quoted(value string) string {
+	if len(value) <= maxQuoted {
+		return strconv.Quote(value)
+	}
+	return strconv.Quote(value[:maxQuoted]) + "…"
 }
 
 // refuse makes an Error of what is wrong with a parameter.

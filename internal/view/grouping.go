@@ -50,7 +50,7 @@ func ParseGrouping(by []string, sum string) (*Grouping, error) {
 		paths = append(paths, some...)
 	}
 	for i, at := range paths {
-		if g.by = append(g.by, at.String()); slices.Contains(g.by[:i], g.by[i]) {
+		if g.by = append(g.by, at.Unsigned()); slices.Contains(g.by[:i], g.by[i]) {
 			return nil, refuse("by", "", fmt.Errorf("the field %s is named twice", at))
 		}
 	}
@@ -68,7 +68,7 @@ func ParseGrouping(by []string, sum string) (*Grouping, error) {
 		if len(some) > 1 {
 			return nil, refuse("sum", "", fmt.Errorf("there are %d fields; want one", len(some)))
 		}
-		paths, g.sum = append(paths, some[0]), some[0].String()
+		paths, g.sum = append(paths, some[0]), some[0].Unsigned()
 	}
 	g.finder = document.NewFinder(paths)
 	g.id = identify(fmt.Appendf(nil, "grouping 1\n%q\n%q", g.by, g.sum))
@@ -80,7 +80,7 @@ func groupPaths(parameter, text string) ([]document.Path, error) {
 	if err := limitText(parameter, text); err != nil {
 		return nil, err
 	}
-	paths, err := document.ParseList(text)
+	paths, err := document.ParseUnsigned(text)
 	if err != nil {
 		return nil, refuse(parameter, text, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,11 +56,11 @@ func (d *Definition) parseOrder(p Params) error {
 	if p.Order == "" {
 		switch {
 		case p.Limit != "":
-			return refuse("limit", "", errors.New("a limit belongs to an order: want order=… too"))
+			return needOrder("limit", "a limit")
 		case p.Offset != "":
-			return refuse("offset", "", errors.New("an offset belongs to an order: want order=… too"))
+			return needOrder("offset", "an offset")
 		case p.After != "":
-			return refuse("after", "", errors.New("a cursor belongs to an order: want order=… too"))
+			return needOrder("after", "a cursor")
 		}
 		return nil
 	}
@@ -74,7 +75,10 @@ func (d *Definition) parseOrder(p Params) error {
 		return refuse("order", "", fmt.Errorf("there are %d columns, and at most %d are allowed", len(columns), MaxColumns))
 	}
 	var texts []string
-	for _, c := range columns {
+	for i, c := range columns {
+		if slices.ContainsFunc(columns[:i], func(other document.Column) bool { return slices.Equal(other.At, c.At) }) {
+			return refuse("order", "", fmt.Errorf("the field %s is named twice", c.At))
+		}
 		if err := limitNames("order", c.At); err != nil {
 			return err
 		}
@@ -168,7 +172,7 @@ func number(parameter, text string, least, most int) (int, error) {
 	case text == "":
 		return 0, refuse(parameter, "", fmt.Errorf("it is missing: want %d to %d with an order", least, most))
 	case err != nil || n < uint64(least) || n > uint64(most):
-		return 0, refuse(parameter, "", fmt.Errorf("%.20q: want %d to %d", text, least, most))
+		return 0, refuse(parameter, "", fmt.Errorf("%s: want %d to %d", Quoted(text), least, most))
 	}
 	return int(n), nil
 }

@@ -91,18 +91,80 @@ func TestBadOrder(t *testing.T) {
 		offset    int
 	}{
 		{Params{Order: "a,,b", Limit: "1"}, "order", 2},
-		{Params{Order: "--a..b", Limit: "1"}, "order", 4},
+		{Params{Order: "-a..b", Limit: "1"}, "order", 3},
+		{Params{Order: "--a", Limit: "1"}, "order", 1},
+		{Params{Order: "b, - -a", Limit: "1"}, "order", 5},
+		{Params{Order: "b,+a", Limit: "1"}, "order", 2},
+		{Params{Order: "-+a", Limit: "1"}, "order", 1},
+		{Params{Order: "b,a:desc", Limit: "1"}, "order", 3},
+		{Params{Order: "a.b:ASC , c", Limit: "1"}, "order", 3},
+		{Params{Order: "a  Desc,b", Limit: "1"}, "order", 3},
+		{Params{Order: "a asc", Limit: "1"}, "order", 2},
+		{Params{Order: "a,-a", Limit: "1"}, "order", 0},
+		{Params{Order: `a.b,"a"."b"`, Limit: "1"}, "order", 0},
 		{Params{Order: "a\xff", Limit: "1"}, "order", 1},
 		{Params{Order: strings.Repeat("a.", 2000) + "a", Limit: "1"}, "order", MaxText},
 		{Params{Order: strings.Repeat("a,", MaxColumns) + "a", Limit: "1"}, "order", 0},
 		{Params{Order: "a"}, "limit", 0},
 		{Params{Order: "a", Limit: "1", Offset: "4294967296"}, "offset", 0},
 		{Params{Offset: "1"}, "offset", 0},
+		{Params{Order: "a", Limit: strings.Repeat("9", 50)}, "limit", 0},
 	} {
 		_, err := Parse(test.p)
 		var bad *Error
 		if !errors.As(err, &bad) || bad.Parameter != test.parameter || bad.Offset != test.offset {
 			t.Errorf("%.40q: %v, want a mistake in %s at %d", test.p.Order, err, test.parameter, test.offset)
+		}
+	}
+}
+
+// TestSignsInNames: names in double quotes may have what else would be a direction, and so may other names.
+func TestSignsInNames(t *testing.T) {
+	for order, want := range map[string]string{
+		`"-a"`: `"-a"`, `-"+a".b`: `-"+a".b`, `"a:desc"`: `"a:desc"`, `-b."a:ASC"`: `-b."a:ASC"`, `a.-b`: `a.-b`, `a:desc.b`: `a:desc.b`,
+		`a:b,"desc",asc`: `a:b,desc,asc`, `a:description`: `a:description`, `"-a:desc"`: `"-a:desc"`,
+	} {
+		d := windowOf(t, Params{Order: order, Limit: "1"})
+		if d.Params().Order != want || windowOf(t, d.Params()).ID() != d.ID() {
+			t.Errorf("%s: %s, want %s", order, d.Params().Order, want)
+		}
+	}
+	for _, wrong := range []string{"-a", "a,+b", " - a"} {
+		for _, by := range [][]string{{wrong}, {"s"}} {
+			_, err := ParseGrouping(by, wrong)
+			var bad *Error
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), "double quotes") {
+				t.Errorf("counts by %q and of %q: %v", by, wrong, err)
+			}
+		}
+	}
+	g, err := ParseGrouping([]string{`"-a".b,a.-b,a:desc`}, `"+s"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseGrouping(g.By(), g.Sum())
+	if err != nil || again.ID() != g.ID() {
+		t.Errorf("%q and %q: %v", g.By(), g.Sum(), err)
+	}
+}
+
+// TestWordsOfWrongOrders: an error says what would be right, and quotes no value that was not sent.
+func TestWordsOfWrongOrders(t *testing.T) {
+	nines := strings.Repeat("9", 41)
+	for _, c := range []struct {
+		p    Params
+		want string
+	}{
+		{Params{Order: "cpu:desc"}, "order, column 4: a direction is not written like this: want -cpu for descending, and cpu for ascending"},
+		{Params{Order: "cpu  desc"}, "order, column 6: a direction is not written like this: want -cpu for descending"},
+		{Params{Order: "--cpu"}, `order, column 2: unexpected -: a name that begins with a sign is written in double quotes: "-a"`},
+		{Params{Order: "cpu,-cpu"}, "the field cpu is named twice"},
+		{Params{Order: "a", Limit: nines}, `"` + nines[:40] + `"…: want 1 to 1000`},
+		{Params{Order: "a", Limit: nines[:40]}, `"` + nines[:40] + `": want 1 to 1000`},
+		{Params{Limit: "1"}, "limit, column 1: a limit belongs to an order: want order too"},
+	} {
+		if _, err := Parse(c.p); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %s", c.p, err, c.want)
 		}
 	}
 }

@@ -89,6 +89,39 @@ func TestRatesLeaveOutWhatCameAndWent(t *testing.T) {
 	})
 }
 
+// TestWindowTellsNothingTwice: a reader that was told with changes what the window says is not told again a second after the
+// last time.
+func TestWindowTellsNothingTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`)
+		w := f.open(ordered(t, "n", 1, 0), "c")
+		follow := func(interval time.Duration) *subscriber {
+			s := &subscriber{Subscription: w.Subscribe(log.SubscribeOptions{Interval: interval})}
+			t.Cleanup(s.Close)
+			return s
+		}
+		s, other := follow(500*time.Millisecond), follow(0)
+		for _, s := range []*subscriber{s, other} {
+			wantLines(t, "the snapshot", s.lines(), "reset initial", `a={"n":1}@2`, "end@2 of 2")
+		}
+		f.commit(`c={"n":3}`)
+		for _, s := range []*subscriber{s, other} {
+			wantLines(t, "a change after a quiet time", s.lines(), "bookmark@3 of 3")
+		}
+		f.commit(`0={"n":0}`)
+		wantLines(t, "a change without a tick", other.lines(), "-a@4 left", `0={"n":0}@4`)
+		f.commit(`0={"n":0.5}`)
+		time.Sleep(500 * time.Millisecond)
+		wantLines(t, "the next tick", s.lines(), "-a@4", `0={"n":0.5}@5`, "bookmark@5 of 4")
+		time.Sleep(time.Minute)
+		wantLines(t, "later", s.lines())
+		wantLines(t, "later, without ticks", other.lines(), `0={"n":0.5}@5`, "bookmark@5 of 4")
+		f.commit(`d={"n":4}`)
+		wantLines(t, "another change", s.lines(), "bookmark@6 of 5")
+	})
+}
+
 // TestTotalOfACostlyFilter: an order that builders feed tells its readers too, although its watch is at rest.
 func TestTotalOfACostlyFilter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func MoveOf(query url.Values) Move {
 // moved returns the narrowing to another window of the same order. Its limit is the former one unless
 // another one is given.
 func (n Narrowing) moved(m Move) Narrowing {
-	n.as = nil // the request names no watches in its parameters
+	n.as, n.of = nil, "" // the request names no watches in its parameters
 	n.params.Offset, n.params.After = m.offset, m.after
 	if m.limit != "" {
 		n.params.Limit = m.limit

@@ -50,6 +50,7 @@ var (
 type Narrowing struct {
 	params view.Params
 	as     map[string]string // by parameter: as the client wrote it, if not like this
+	of     string            // the watch that the client names in parameters; empty: none
 	counts *counting         // nil: resources are asked for, and not counts of them
 }
 
@@ -112,9 +113,10 @@ func (n Narrowing) checkCounts() *problem.Problem {
 		return nil
 	}
 	if sum := n.written(sumParameter); len(n.counts.by) == 0 {
-		return problem.BadParameter(sum, "%s is given without by: want the fields to count by as well", sum)
+		return problem.BadParameter(sum, "%s is given without %s: want the fields to count by as well", sum, n.written(byParameter))
 	}
-	if beyond := n.written(n.uncountable()); beyond != "" {
+	if beyond := n.uncountable(); beyond != "" {
+		beyond = n.written(beyond)
 		return problem.BadParameter(beyond, "%s is of resources, and %s asks for counts of them: want one of the two", beyond, n.written(byParameter))
 	}
 	return nil
@@ -262,6 +264,7 @@ func narrowBy(out []Narrowing, query url.Values, parameter string, watches []str
 	}
 	if len(bare) > 0 {
 		out[0].set(parameter, bare)
+		out[0].write(parameter, parameter)
 	}
 	for i, name := range watches {
 		as := parameter + "." + name
@@ -274,6 +277,7 @@ func narrowBy(out []Narrowing, query url.Values, parameter string, watches []str
 		}
 		out[i].set(parameter, values)
 		out[i].write(parameter, as)
+		out[i].of = name
 	}
 	return nil
 }
@@ -362,8 +366,11 @@ func (n Narrowing) Parameter() string {
 	return ""
 }
 
-// written returns a parameter as the client wrote it.
+// written returns a parameter as the client wrote it, or would write it beside those that it wrote.
 func (n Narrowing) written(parameter string) string {
+	if n.as[parameter] == "" && n.of != "" {
+		return parameter + "." + n.of
+	}
 	return cmp.Or(n.as[parameter], parameter)
 }
 
@@ -395,6 +402,9 @@ func (n Narrowing) refused(w *watch.Watch, err error) *problem.Problem {
 	as := n.written(e.Parameter)
 	text := *e
 	text.Parameter = as
+	if e.Needs != "" {
+		text.Needs = n.written(e.Needs)
+	}
 	if e.Parameter == fieldsParameter {
 		text.Parameter += n.whichField()
 	}

@@ -42,7 +42,7 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	}
 	first, err := session.ParseFirst(r.GetFirst())
 	if err != nil {
-		return problem.BadParameter("first", "first: %v", err)
+		return session.FirstRefused("first", err)
 	}
 	interval := time.Duration(0)
 	if rate := r.GetMaxRate(); rate != "" {

@@ -2,8 +2,10 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -71,7 +73,7 @@ var streamHints = map[string]string{"min_interval": "want max_rate, as in max_ra
 // countParameters are the parameters of a stream of counts.
 var countParameters = func() problem.Parameters {
 	p := authz.Countable("last_event_id", "deletes", "until", "max_rate", "format")
-	p.Foreign = addedIDs
+	p.Repeated, p.Foreign = append(p.Repeated, "first"), addedIDs
 	maps.Copy(p.Hints, streamHints)
 	return p
 }()
@@ -106,7 +108,10 @@ func ParseCountsRequest(query string, header http.Header, name string) (Request,
 	}
 	req, p := parseRequest(q, header, name)
 	req.Narrowings = []authz.Narrowing{authz.CountingOf(q)}
-	return req, p
+	if p != nil {
+		return req, p
+	}
+	return req, applyFirst(req.Watches, q)
 }
 
 // parseRequest parses what all streams may have.
@@ -171,7 +176,7 @@ func applyFirst(choices []Choice, q url.Values) *problem.Problem {
 		}
 		first, err := ParseFirst(texts)
 		if err != nil {
-			return problem.BadParameter(name, "%s: %v", name, err).OnWatch(choices[i].Name)
+			return FirstRefused(name, err).OnWatch(choices[i].Name)
 		}
 		choices[i].first = first
 	}
@@ -193,6 +198,19 @@ func ParseFirst(texts []string) (keys []string, err error) {
 		}
 	}
 	return keys, nil
+}
+
+// FirstRefused returns the answer to an error of ParseFirst of a parameter.
+func FirstRefused(parameter string, err error) *problem.Problem {
+	var e *view.Error
+	if !errors.As(err, &e) {
+		return problem.BadParameter(parameter, "%s: %v", parameter, err)
+	}
+	text := *e
+	text.Parameter = parameter
+	p := problem.BadParameter(parameter, "%s", text.Error())
+	p.Place = &problem.Place{Offset: e.Offset, Line: e.Line, Column: e.Column}
+	return p
 }
 
 // parseStreamQuery parses the query. inPath reports that the path names the
@@ -237,14 +255,10 @@ func ParseMaxRate(rate string) (time.Duration, *problem.Problem) {
 	n, err := strconv.ParseUint(count, 10, 16)
 	per := map[string]time.Duration{"s": time.Second, "m": time.Minute}[unit]
 	if err != nil || n == 0 || per == 0 {
-		return 0, problem.BadParameter("max_rate", "max_rate is %.40q: want a number of times for each second or minute, such as 2/s or 10/m", rate)
+		return 0, problem.BadParameter("max_rate", "max_rate is %s: want a whole number of times, from 1 to %d, for each second or minute, such as 2/s or 10/m; the lowest rate is 1/m", view.Quoted(rate), math.MaxUint16)
 	}
-	for _, interval := range log.Intervals {
-		if interval*time.Duration(n) >= per {
-			return interval, nil
-		}
-	}
-	return 0, problem.BadParameter("max_rate", "max_rate is %.40q: want at least 1/m", rate)
+	i := slices.IndexFunc(log.Intervals, func(interval time.Duration) bool { return interval*time.Duration(n) >= per })
+	return log.Intervals[i], nil // the last one is a minute, and per is no more
 }
 
 // ResumeByDigest is the value of the parameter resume with which a client verifies what it has

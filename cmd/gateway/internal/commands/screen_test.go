@@ -105,6 +105,8 @@ func TestOrderThatIsWrong(t *testing.T) {
 		{[]string{"--offset=2"}, "--offset: it counts in an order: want --order PATHS too"},
 		{[]string{"--order=", "--limit=2"}, `"--order" flag: want PATHS`},
 		{[]string{"--order=a..b", "--limit=2"}, "--order, column 3: "},
+		{[]string{"--order=a:desc", "--limit=2"}, "want -a for descending"},
+		{[]string{"--keys=a,"}, `for "--keys" flag: column 3: a key is missing`},
 	} {
 		for _, verb := range []string{"watch", "get"} {
 			stderr := newLines()

@@ -107,7 +107,7 @@ func TestWatchHasAMaxRate(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
 	code, _, stderr := command(t, "watch", "notes", "--server", g.url(), "--max-rate", "2/h")
-	if code == 0 || !strings.Contains(stderr, `max_rate is "2/h": want a number of times for each second or minute`) {
+	if code == 0 || !strings.Contains(stderr, `max_rate is "2/h": want a whole number of times, from 1 to 65535, for each second or minute`) {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }

@@ -66,7 +66,10 @@ func (f *keysFlag) String() string { return view.FormatKeys(*f) }
 func (f *keysFlag) Set(text string) error {
 	keys, err := view.ParseKeys(text)
 	*f = append(*f, keys...)
-	return err
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "keys, ")) // whoever calls says which flag it is
+	}
+	return nil
 }
 
 // Type implements pflag.Value.
@@ -96,7 +99,12 @@ func CheckNarrowing(v client.View, t terminal.Terminal) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return NarrowingMistake{fmt.Errorf("--%w%s", bad, t.Excerpt(textsOf(v)[bad.Parameter], bad.Offset))}
+	flag := *bad
+	flag.Parameter = "--" + bad.Parameter
+	if bad.Needs != "" {
+		flag.Needs = "--" + bad.Needs
+	}
+	return NarrowingMistake{fmt.Errorf("%w%s", &flag, t.Excerpt(textsOf(v)[bad.Parameter], bad.Offset))}
 }
 
 func definition(v client.View) (*view.Definition, error) {

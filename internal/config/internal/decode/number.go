@@ -55,7 +55,11 @@ func (d *Decoder) readInt(v Value, t Tag, into *int) {
 		d.readIntSize(v, t, into)
 		return
 	}
-	n, ok := d.number(v, "a whole number of at least 1", 1, math.MaxInt32, ParseWhole)
+	want := "a whole number of at least 1"
+	if t.Off {
+		want = "a whole number"
+	}
+	n, ok := d.number(v, want, t.Smallest(), math.MaxInt32, ParseWhole)
 	if ok {
 		*into = int(n)
 	}

@@ -155,13 +155,17 @@ func special(r rune) bool {
 }
 
 // String returns the path in its syntax, which Parse reads.
-func (p Path) String() string {
+func (p Path) String() string { return p.format(func(int) bool { return false }) }
+
+// format returns the path in its syntax, with quotation marks around names that need them, and around the others
+// for which quoted is true.
+func (p Path) format(quoted func(i int) bool) string {
 	var b strings.Builder
 	for i, name := range p {
 		if i > 0 {
 			b.WriteByte('.')
 		}
-		if name != "" && !strings.ContainsFunc(name, special) && utf8.ValidString(name) {
+		if !quoted(i) && name != "" && !strings.ContainsFunc(name, special) && utf8.ValidString(name) {
 			b.WriteString(name)
 			continue
 		}
