@@ -33,6 +33,9 @@ type Mover struct {
 	cut    context.CancelCauseFunc // ends the connection; nil: there is none
 }
 
+// errNoWindow means that there is nothing to move.
+var errNoWindow = errors.New("a Mover moves a window: want a View with an Order and a Limit beside it, and no Counting")
+
 // errMoved ends a connection that cannot be moved.
 var errMoved = errors.New("the window was moved")
 

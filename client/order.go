@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,36 +28,57 @@ type column struct {
 func ParseOrder(text string) (Order, error) {
 	var o Order
 	for rest, more := text, true; more; {
-		var c column
-		rest, c.descending = strings.CutPrefix(strings.TrimLeft(rest, " "), "-")
-		rest = strings.TrimLeft(rest, " ")
-		begin := rest
-		if strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
-			return Order{}, fmt.Errorf("order %.100q, at %.20q: want a name that begins with a sign in double quotes", text, rest)
+		from := strings.TrimLeft(rest, " ")
+		c, behind, at, err := cutColumn(from)
+		if err == nil && slices.ContainsFunc(o.columns, func(known column) bool { return slices.Equal(known.path, c.path) }) {
+			at, err = from, fmt.Errorf("the path %s is there twice", strings.Join(c.path, "."))
 		}
-		for again := true; again; {
-			name, behind, err := cutName(strings.TrimLeft(rest, " "))
-			if err != nil {
-				return Order{}, fmt.Errorf("order %.100q, at %.20q: %w", text, rest, err)
-			}
-			c.path = append(c.path, name)
-			rest, again = strings.CutPrefix(strings.TrimLeft(behind, " "), ".")
-		}
-		if path := strings.ToLower(strings.TrimRight(begin[:len(begin)-len(rest)], " ")); strings.HasSuffix(path, ":asc") || strings.HasSuffix(path, ":desc") {
-			return Order{}, fmt.Errorf("order %.100q, at %.20q: want a minus before the path for descending, or a name that ends like this in double quotes", text, begin)
-		}
-		if slices.ContainsFunc(o.columns, func(other column) bool { return slices.Equal(other.path, c.path) }) {
-			return Order{}, fmt.Errorf("order %.100q, at %.20q: want each path once", text, begin)
+		if err != nil {
+			return Order{}, fmt.Errorf("order %.100q, at %.20q: %w", text, at, err)
 		}
 		o.columns = append(o.columns, c)
-		if rest == "" {
-			break
-		}
-		if rest, more = strings.CutPrefix(rest, ","); !more {
-			return Order{}, fmt.Errorf("order %.100q, at %.20q: want a comma or a dot", text, rest)
-		}
+		rest, more = strings.CutPrefix(behind, ",")
 	}
 	return o, nil
+}
+
+var (
+	errSign      = errors.New("want one minus where the order descends; a name with a sign in front is in double quotes")
+	errDirection = errors.New("want a minus before a path that descends, and nothing before one that ascends")
+)
+
+// cutColumn reads a path with its direction. It returns what is behind it, a comma or nothing, or with an error where that is.
+func cutColumn(text string) (c column, behind, at string, err error) {
+	rest, descending := strings.CutPrefix(text, "-")
+	c.descending = descending
+	if rest = strings.TrimLeft(rest, " "); strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
+		return column{}, "", rest, errSign
+	}
+	for again := true; again; {
+		rest = strings.TrimLeft(rest, " ")
+		name, after, err := cutName(rest)
+		if err != nil {
+			return column{}, "", rest, err
+		}
+		c.path = append(c.path, name)
+		next := strings.TrimLeft(after, " ")
+		word := rest[:len(rest)-len(after)]
+		if i := strings.LastIndexByte(word, ':'); i >= 0 && isDirection(word[i+1:]) && !strings.HasPrefix(next, ".") {
+			return column{}, "", rest[i:], errDirection
+		}
+		rest, again = strings.CutPrefix(next, ".")
+	}
+	if rest == "" || rest[0] == ',' {
+		return c, rest, "", nil
+	}
+	if word, _, _ := strings.Cut(rest, ","); isDirection(strings.TrimRight(word, " ")) {
+		return column{}, "", rest, errDirection
+	}
+	return column{}, "", rest, errors.New("want a comma or a dot")
+}
+
+func isDirection(word string) bool {
+	return strings.EqualFold(word, "asc") || strings.EqualFold(word, "desc")
 }
 
 // cutName reads a name, which may be in double quotes, and returns what is behind it.

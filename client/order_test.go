@@ -90,6 +90,26 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%q is %v, want an error", wrong, o)
 		}
 	}
+	for wrong, want := range map[string]string{
+		"--cpu":          `at "-cpu": want one minus where the order descends`,
+		"a,- -cpu":       `at "-cpu": want one minus where the order descends`,
+		"-+cpu":          `at "+cpu": want one minus where the order descends`,
+		"a, +cpu":        `at "+cpu": want one minus where the order descends`,
+		"-cpu:desc":      `at ":desc": want a minus before a path that descends`,
+		"a, b.cpu:ASC,c": `at ":ASC,c": want a minus before a path that descends`,
+		"cpu desc":       `at "desc": want a minus before a path that descends`,
+		"cpu asc ,a":     `at "asc ,a": want a minus before a path that descends`,
+		`a.b,c,-"a".b`:   `at "-\"a\".b": the path a.b is there twice`,
+	} {
+		if o, err := ParseOrder(wrong); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is %v, %v, want %s", wrong, o, err, want)
+		}
+	}
+	for _, right := range []string{`-"-a"`, `"+a"`, `"a:asc"`, "a:b", "a-b+c", "a:asc.b", `"a desc"`, "a,-a.b", "asc,desc", "a.-b"} {
+		if _, err := ParseOrder(right); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestOrderOfLongValues: the beginning of a text, and the first digits of a number, count.

@@ -25,7 +25,8 @@ type View struct {
 	Fields []string
 	// Order makes it a window: the resources are sorted by these paths, with commas between them
 	// and a minus before those in descending order, and it has Limit of them, 1 to 1,000, after the
-	// first Offset.
+	// first Offset. An Order without a Limit is a mistake, and so are Limit, Offset and After without an
+	// Order.
 	Order         string
 	Limit, Offset int
 	// After, in place of Offset, is a Next that was received for the same Order: the window begins

@@ -87,6 +87,10 @@ func (c *Client) Watch(ctx context.Context, watch string, options ...WatchOption
 			yield(Event{}, errOneWatch)
 			return
 		}
+		if f.mover != nil && (f.view.Order == "" || f.counting != nil) {
+			yield(Event{}, errNoWindow)
+			return
+		}
 		if f.verifying && f.id == "" && f.counting == nil {
 			f.verify = (&handed{follower: f, of: map[string]*Replica[struct{}]{}}).verify
 		}

@@ -620,7 +620,8 @@ interface LiveCounts {
 
 /**
  * Counts the resources of a watch by the values of some fields, and adds those of another one. The gateway counts, and sends
- * only the groups that a change has changed. Parts of a page that count the same share what is sent.
+ * only the groups that a change has changed. Parts of a page that count the same share what is sent. A `by` that is given and
+ * empty throws a TypeError.
  */
 declare const watchCounts: <Values, Name extends keyof Values & string>(watches: Watches<Values>, options: CountOptions<Name>) => LiveCounts;
 

@@ -48,7 +48,8 @@ export interface LiveCounts {
 
 /**
  * Counts the resources of a watch by the values of some fields, and adds those of another one. The gateway counts, and sends
- * only the groups that a change has changed. Parts of a page that count the same share what is sent.
+ * only the groups that a change has changed. Parts of a page that count the same share what is sent. A `by` that is given and
+ * empty throws a TypeError.
  */
 export const watchCounts = <Values, Name extends keyof Values & string>(
   watches: Watches<Values>,
@@ -64,6 +65,9 @@ class FollowedCounts extends Derived<unknown, CountsView, Changes> implements Li
 
   constructor(watches: Watches, options: CountOptions) {
     super();
+    // It would be left out of the request, and the resources be taken for groups.
+    if (options.by !== undefined && !String([options.by]))
+      throw new TypeError('by names no field: want one to four paths, or no by for a count that is declared');
     this.#use = pool(watches, { maxLingering: 0 }).use(options);
     this.follow(this.#use.store);
   }

@@ -186,6 +186,16 @@ describe('counts', () => {
     live.close();
   });
 
+  test.each<[by: unknown]>([[''], [[]], [['']], [null]])('by no field (%j) are refused at once', async (by) => {
+    expect(() => watchCounts(tide, { watch: 'w', by } as never)).toThrow(TypeError);
+    expect(() => watchCounts(tide, { watch: 'w', by } as never)).toThrow(
+      'by names no field: want one to four paths, or no by for a count that is declared',
+    );
+    await settle();
+    expect(server.exchanges).toHaveLength(0);
+    watchCounts(tide, { watch: 'w', by: undefined } as never).close(); // as if it were missing
+  });
+
   test('that two parts of a page follow are followed until both have closed them, and longer if something else does', async () => {
     const [one, two] = [0, 1].map(() => watchCounts(tide, { watch: 'w', by: 's' }));
     await settle();

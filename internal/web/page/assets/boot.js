@@ -1,7 +1,7 @@
 // Loads the page, whose files have names that change with their content. This one's name
 // does not change, and browsers ask for it again each time. While several replicas are
 // updated, the next file may be asked of one that does not have it.
-import('./index-CywfOqlh.js').catch(() => {
+import('./index-B4sdE7bV.js').catch(() => {
   const notice = document.createElement('p');
   notice.role = 'alert';
   const reload = document.createElement('button');

@@ -1,0 +1,1 @@
+import{F as e,N as t,i as n}from"./index-B4sdE7bV.js";import{s as r}from"./jsx-runtime-BItppczl.js";import{t as i}from"./watches-BHhSLmaf.js";function a(a,o){let s=t(),c=r(),l=e(s?a:``,o),u=i(l,o),d=l.status===403||l.status===404;return n(d?[]:u),s===!1?{data:void 0,at:0,error:``,status:c.state===`known`&&c.hasSessions?403:404}:l}export{a as t};
