@@ -20,17 +20,23 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 var tlsRecords = attack{
 	name:  "tls-records",
-	title: "after its handshake, one address floods the gateway with updates of its keys, beside a stream of its own, begins long messages and records, and asks for another handshake",
+	title: "after its handshake, one address floods the gateway with updates of its keys, over HTTP/1.1 and HTTP/2, beside a stream of its own, begins long messages and records, and asks for another handshake",
 	run:   runTLSRecords,
 }
 
-// updatesAtMost is how many updates of its keys a client of a stream may send.
-const updatesAtMost = 2_000
+// updatesAtMost is how many updates of its keys a client of a stream may send, with those that are on their way when it is cut off, and updatesAtMostH2 one of HTTP/2: as many at once as
+// crypto/tls takes after each byte, and some in each second.
+const (
+	updatesAtMost   = 5_000
+	updatesAtMostH2 = 20_000
+)
 
 func runTLSRecords(ctx context.Context, r *rig) error {
 	t, end, err := beginTLS(ctx, r)
@@ -38,14 +44,19 @@ func runTLSRecords(ctx context.Context, r *rig) error {
 		return err
 	}
 	defer end()
-	for _, answered := range []bool{true, false} {
-		during := "updates of keys that are answered"
-		if !answered {
-			during = "updates of keys that are not answered"
-		}
-		err := t.use(ctx, r, during, func(ctx context.Context) error { return t.updateKeys(ctx, r, during, answered) })
-		if err != nil {
-			return err
+	for _, over := range []string{"http/1.1", "h2"} {
+		for _, answered := range []bool{true, false} {
+			during := "updates of keys that are answered"
+			if !answered {
+				during = "updates of keys that are not answered"
+			}
+			if over == "h2" {
+				during += ", over HTTP/2"
+			}
+			err := t.use(ctx, r, during, func(ctx context.Context) error { return t.updateKeys(ctx, r, during, over, answered) })
+			if err != nil {
+				return err
+			}
 		}
 	}
 	if err := t.beginMessages(ctx, r); err != nil {
@@ -70,7 +81,7 @@ func (t *tlsTarget) beginMessages(ctx context.Context, r *rig) error {
 	message := append([]byte{11, 3, 0xff, 0xff}, make([]byte, 200<<10)...) // a certificate of 256 KiB
 	var most int64
 	for i := range unfinishedStreams {
-		raw, w, err := t.open(ctx, func(w *records) {
+		raw, w, err := t.open(ctx, "http/1.1", func(w *records) {
 			for rest := message; i%3 == 0 && len(rest) > 0; {
 				n := min(len(rest), 16<<10)
 				w.add(rest[:n], handshakeRecord)
@@ -113,8 +124,12 @@ func (t *tlsTarget) beginMessages(ctx context.Context, r *rig) error {
 }
 
 // updateKeys opens streams, and updates the keys of each as often as it can.
-func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what string, answered bool) error {
+func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what, over string, answered bool) error {
 	const streams = 4
+	bound := int64(updatesAtMost)
+	if over == "h2" {
+		bound = updatesAtMostH2
+	}
 	before, err := t.CPU()
 	if err != nil {
 		return err
@@ -129,7 +144,7 @@ func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what string, answere
 	for range streams {
 		running.Go(func() {
 			for flooding.Err() == nil {
-				n, err := t.updateKeysOfOne(flooding, answered)
+				n, err := t.updateKeysOfOne(flooding, over, answered)
 				if err != nil && time.Until(ends) > 100*time.Millisecond { // a dialer ends with its context, or just before
 					failed <- err
 					return
@@ -148,25 +163,33 @@ func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what string, answere
 	if err != nil {
 		return err
 	}
-	r.report("the most "+what+" of one connection", fmt.Sprintf("≤ %d", updatesAtMost), most.Load() > 0 && most.Load() <= updatesAtMost, "%d, and %.0f per second in all, with %.2f processors",
+	r.report("the most "+what+" of one connection", fmt.Sprintf("≤ %d", bound), most.Load() > 0 && most.Load() <= bound, "%d, and %.0f per second in all, with %.2f processors",
 		most.Load(), float64(all.Load())/time.Since(began).Seconds(), (after-before).Seconds()/time.Since(began).Seconds())
 	return nil
 }
 
 // updateKeysOfOne opens a stream, and returns how many updates of its keys the gateway took.
-func (t *tlsTarget) updateKeysOfOne(ctx context.Context, answered bool) (updates int64, err error) {
-	raw, w, err := t.open(ctx, func(*records) {})
+func (t *tlsTarget) updateKeysOfOne(ctx context.Context, over string, answered bool) (updates int64, err error) {
+	raw, w, err := t.open(ctx, over, func(*records) {})
 	if err != nil {
 		return 0, err
 	}
 	defer raw.Close()
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	go func() { _, _ = io.Copy(io.Discard, raw) }() // ends with the connection
-	return w.flood(ctx, answered), nil
+	data, each := []byte("x"), 1
+	if over == "h2" {
+		var ping bytes.Buffer
+		if err := http2.NewFramer(&ping, nil).WritePing(true, [8]byte{}); err != nil {
+			return 0, err
+		}
+		data, each = ping.Bytes(), 16
+	}
+	return w.flood(ctx, data, each, answered), nil
 }
 
 // open opens a stream over a connection of its own, and sends more with its request. It returns once something is answered.
-func (t *tlsTarget) open(ctx context.Context, more func(*records)) (_ net.Conn, w *records, err error) {
+func (t *tlsTarget) open(ctx context.Context, over string, more func(*records)) (_ net.Conn, w *records, err error) {
 	raw, err := t.dial(ctx, "127.0.0.66")
 	if err != nil {
 		return nil, nil, err
@@ -179,7 +202,7 @@ func (t *tlsTarget) open(ctx context.Context, more func(*records)) (_ net.Conn, 
 	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	var keys bytes.Buffer
 	c := t.trust.Clone()
-	c.MinVersion, c.KeyLogWriter = tls.VersionTLS13, &keys
+	c.MinVersion, c.KeyLogWriter, c.NextProtos = tls.VersionTLS13, &keys, []string{over}
 	secure := tls.Client(raw, c)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, nil, err
@@ -190,7 +213,11 @@ func (t *tlsTarget) open(ctx context.Context, more func(*records)) (_ net.Conn, 
 	if w, err = newRecords(raw, keys.String(), 0); err != nil {
 		return nil, nil, err
 	}
-	w.add([]byte("GET /v1/watches/notes/events HTTP/1.1\r\nHost: localhost\r\n\r\n"), applicationRecord)
+	if request := "GET /v1/watches/notes/events HTTP/1.1\r\nHost: localhost\r\n\r\n"; over == "http/1.1" {
+		w.add([]byte(request), applicationRecord)
+	} else {
+		w.add([]byte(http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00"), applicationRecord) // and empty settings
+	}
 	more(w)
 	if _, err = raw.Write(w.buffer); err != nil {
 		return nil, nil, err
@@ -268,9 +295,9 @@ func (w *records) add(content []byte, kind byte) {
 	w.buffer = w.aead.Seal(append(w.buffer, head...), nonce, inner, head)
 }
 
-// flood updates the keys again and again (RFC 8446, section 4.6.3), with a byte of data between, and returns how often until
+// flood updates the keys again and again (RFC 8446, section 4.6.3), each times after a byte of data, and returns how often until
 // the connection failed. It leaves time on the processors to those who measure.
-func (w *records) flood(ctx context.Context, answered bool) (updates int64) {
+func (w *records) flood(ctx context.Context, data []byte, each int, answered bool) (updates int64) {
 	const atOnce = 100
 	update := []byte{24, 0, 0, 1, 0}
 	if answered {
@@ -279,7 +306,11 @@ func (w *records) flood(ctx context.Context, answered bool) (updates int64) {
 	for {
 		w.buffer = w.buffer[:0]
 		for range atOnce {
-			w.add([]byte("x"), applicationRecord)
+			if updates%int64(each) == 0 {
+				at := int(updates/int64(each)) % len(data)
+				w.add(data[at:at+1], applicationRecord)
+			}
+			updates++
 			w.add(update, handshakeRecord)
 			secret, err := expand(w.secret, "traffic upd", sha256.Size)
 			if err != nil || w.use(secret) != nil {
@@ -290,7 +321,6 @@ func (w *records) flood(ctx context.Context, answered bool) (updates int64) {
 		if _, err := w.to.Write(w.buffer); err != nil {
 			return updates
 		}
-		updates += atOnce
 		if process.Sleep(ctx, 5*time.Millisecond) != nil {
 			return updates
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -80,7 +81,12 @@ func newConn(of *server, s *http.Server, c net.Conn, h http.Handler, ctx context
 		of: of, http: s, net: c, client: limits.ClientOf(limits.PeerAddress(c.RemoteAddr().String()).Addr()), handler: h, ctx: ctx, streams: map[uint32]*Stream{},
 		window: initialWindow, initial: initialWindow, granted: initialWindow, flood: flood{left: floodBurst, at: now}, heard: now, idle: now,
 	}
-	out.in.r = bufio.NewReaderSize(c, 4<<10)
+	in := io.Reader(c)
+	if secure, ok := c.(*tls.Conn); ok && netconn.Of(c) != nil {
+		beneath := netconn.Of(c)
+		in = &wasteMeter{conn: out, secure: secure, beneath: beneath, useful: beneath.Heard()}
+	}
+	out.in.r = bufio.NewReaderSize(in, 4<<10)
 	out.framer = http2.NewFramer(nil, &out.in)
 	out.framer.ReadMetaHeaders = hpack.NewDecoder(headerTable, nil)
 	out.framer.MaxHeaderListSize = uint32(of.settings.MaxHeaderBytes + 10*32) // a field counts 32 bytes more than it has
@@ -141,7 +147,7 @@ func (c *conn) serve(greeted, leaving bool) {
 		c.goAway(code)
 		c.endStreams(err)
 		c.mu.Unlock()
-		_, _ = io.Copy(io.Discard, c.in.r) // until the timer closes the connection
+		_, _ = io.Copy(io.Discard, netconn.Bottom(c.net)) // until the timer closes the connection; nothing is decrypted any more
 		c.mu.Lock()
 	}
 	c.end(err)
@@ -156,7 +162,7 @@ func codeOf(err error) (http2.ErrCode, bool) {
 		return http2.ErrCode(fault), true
 	case errors.Is(err, http2.ErrFrameTooLarge):
 		return http2.ErrCodeFrameSize, true
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, errTooLong), errors.Is(err, netconn.ErrHeardTooMuch):
 		return http2.ErrCodeEnhanceYourCalm, true
 	}
 	return 0, false

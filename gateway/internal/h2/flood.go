@@ -1,8 +1,10 @@
 package h2
 
 import (
+	"crypto/tls"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"golang.org/x/net/http2"
 )
 
@@ -29,7 +31,44 @@ const (
 	dataCredit = 4
 	// smallData is how many bytes a frame of a body has that costs nothing.
 	smallData = 256
+	// recordHead is how many bytes a record of TLS with a frame has at most beside it; one of a few bytes is granted three for each.
+	// wasteCost is what each other byte costs that is in no frame. An update of keys has 27 of them.
+	recordHead = 32
+	wasteCost  = 1.0 / 16
+	// readAtMost is how many bytes of TLS the client may send before something comes of it: more than the longest record, and one that
+	// is not complete.
+	readAtMost = 40 << 10
 )
+
+// wasteMeter reads from a connection with TLS, and charges what its client sends beside its frames and the heads of their
+// records: updates of keys, records of nothing, padding, messages that do not end.
+//
+// Owned by the goroutine that reads.
+type wasteMeter struct {
+	*conn
+	secure  *tls.Conn
+	beneath *netconn.StallTimeoutConn
+	useful  int64 // bytes so far, with those that were read before
+	waste   int64 // bytes that have been charged
+}
+
+// Read implements io.Reader.
+func (m *wasteMeter) Read(p []byte) (int, error) {
+	m.beneath.HearAtMost = m.beneath.Heard() + readAtMost
+	n, err := m.secure.Read(p)
+	if n > 0 {
+		m.useful += int64(n + min(3*n, recordHead))
+	}
+	if more := m.beneath.Heard() - m.useful - m.waste; more > 0 { // or crypto/tls has read ahead, once
+		m.waste += more
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if err := m.flood.pay(wasteCost * float64(more)); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
 
 // pay takes the cost of a frame. It returns an error if there is not enough left.
 func (f *flood) pay(cost float64) error {

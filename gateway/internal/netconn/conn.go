@@ -78,6 +78,9 @@ type StallTimeoutConn struct {
 
 	counted bool // it is still counted; guarded by connections
 
+	// HearAtMost, if not 0, is how many bytes the client may send: then reads fail. Owned by the reader.
+	HearAtMost int64
+
 	heard   atomic.Int64 // bytes that the client has sent
 	request atomic.Int64 // how many of them had been read once the head of the last request of HTTP/1 was
 
@@ -110,11 +113,20 @@ func Of(c net.Conn) *StallTimeoutConn {
 	return out
 }
 
+// ErrHeardTooMuch ends a read when the client has sent more than it may.
+var ErrHeardTooMuch = errors.New("the client sends too much")
+
+// Heard returns how many bytes were read.
+func (c *StallTimeoutConn) Heard() int64 { return c.heard.Load() }
+
 // HeardSinceRequest returns how many bytes were read since the head of the last request of HTTP/1.
 func (c *StallTimeoutConn) HeardSinceRequest() int { return int(c.heard.Load() - c.request.Load()) }
 
 // Read reads into p.
 func (c *StallTimeoutConn) Read(p []byte) (int, error) {
+	if c.HearAtMost > 0 && c.heard.Load() >= c.HearAtMost {
+		return 0, ErrHeardTooMuch
+	}
 	n, err := c.read(p)
 	c.heard.Add(int64(n))
 	return n, err
