@@ -266,6 +266,7 @@ func (d *documented) checkRenewal(t *testing.T) {
 		d.check(t, r, documentedCase{"PUT", "/v1/streams/" + id, "", []string{header}, status})
 	}
 	d.check(t, r, documentedCase{"PUT", "/v1/streams/X", "", []string{g.as("ci")}, 404})
+	d.check(t, r, documentedCase{"PUT", "/v1/streams/X", "{}", []string{g.as("ci")}, 400})
 }
 
 // checkMoves moves windows of streams.

@@ -143,7 +143,7 @@ func TestWindowAfterAPlace(t *testing.T) {
 			{"cursor of another order", asking("order", "-n", "limit", "2", "after", next)},
 			{"no cursor", asking("order", "n", "limit", "2", "after", "orders@e-3")},
 			{"want one of them", asking("order", "n", "limit", "2", "after", next, "offset", "1")},
-			{"want order=", asking("after", next)},
+			{"want order too", asking("after", next)},
 		} {
 			if p := refusedAs(t, r.get(list+test.query)); p.Status != 400 || p.Parameter != "after" || !strings.Contains(p.Detail, test.detail) {
 				t.Errorf("%s: %+v", test.query, p)
