@@ -31,8 +31,8 @@ var tlsRecords = attack{
 	run:   runTLSRecords,
 }
 
-// updatesAtMost is how many updates of its keys a client of a stream may send, with those that are on their way when it is cut off, and updatesAtMostH2 one of HTTP/2: as many at once as
-// crypto/tls takes after each byte, and some in each second.
+// updatesAtMost is how many updates of its keys a client of a stream may send, with those that are on their way when it is cut off.
+// updatesAtMostH2 is how many one of HTTP/2 may send: as many at once as crypto/tls takes after each byte, and some in each second.
 const (
 	updatesAtMost   = 5_000
 	updatesAtMostH2 = 20_000
@@ -295,7 +295,7 @@ func (w *records) add(content []byte, kind byte) {
 	w.buffer = w.aead.Seal(append(w.buffer, head...), nonce, inner, head)
 }
 
-// flood updates the keys again and again (RFC 8446, section 4.6.3), each times after a byte of data, and returns how often until
+// flood updates the keys again and again (RFC 8446, section 4.6.3), each time after some data, and returns how often until
 // the connection failed. It leaves time on the processors to those who measure.
 func (w *records) flood(ctx context.Context, data []byte, each int, answered bool) (updates int64) {
 	const atOnce = 100
