@@ -196,6 +196,10 @@ func TestHijackedBytesAfterRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onTakenConnections(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+				behind := behind
+				if roots != nil { // see epoll.HeardAtMost
+					behind = behind[:min(len(behind), 3000)]
+				}
 				s := dialStream(t, r.address, roots, behind)
 				if _, err := io.WriteString(s, behind); err != nil {
 					t.Fatal(err)

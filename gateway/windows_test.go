@@ -244,7 +244,7 @@ func TestLongPollBehindACursor(t *testing.T) {
 		}{
 			{"changes", "after", "window_after", []string{"order", "-n", "limit", "1", "after", next}},
 			{"changes", "window_after", "window_after", []string{"order", "-n", "limit", "1", "window_after", "x"}},
-			{"changes", "window_after", "order=", []string{"window_after", next}},
+			{"changes", "window_after", "want order too", []string{"window_after", next}},
 			{"resources", "window_after", `did you mean \"after\"`, window},
 			{"events", "window_after", `did you mean \"after\"`, window},
 		} {

@@ -196,10 +196,16 @@ func (c *conn) processSettings(f *http2.SettingsFrame) error {
 	if f.NumSettings() > mostSettings {
 		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
 	}
-	if f.HasDuplicates() {
-		return http2.ConnectionError(http2.ErrCodeProtocol)
+	initial := c.initial
+	if err := f.ForeachSetting(func(s http2.Setting) error {
+		if s.ID == http2.SettingInitialWindowSize {
+			initial = int64(s.Val) // the last one counts: going through all streams for each would cost too much
+		}
+		return c.set(s)
+	}); err != nil {
+		return err
 	}
-	if err := f.ForeachSetting(c.set); err != nil {
+	if err := c.setInitialWindow(initial); err != nil {
 		return err
 	}
 	if !c.settled {
@@ -211,29 +217,31 @@ func (c *conn) processSettings(f *http2.SettingsFrame) error {
 	return nil
 }
 
-// set applies a setting of the client.
+// set checks a setting of the client, and applies it unless it concerns windows.
 func (c *conn) set(s http2.Setting) error {
 	if err := s.Valid(); err != nil {
 		return err
 	}
-	switch s.ID {
-	case http2.SettingHeaderTableSize:
+	if s.ID == http2.SettingHeaderTableSize {
 		c.encoder.SetMaxDynamicTableSize(min(s.Val, headerTable))
-	case http2.SettingInitialWindowSize:
-		more := int64(s.Val) - c.initial
-		if more == 0 {
-			return nil
-		}
-		c.initial = int64(s.Val)
-		for _, st := range c.streams {
-			if st.widen(more) != nil {
-				return http2.ConnectionError(http2.ErrCodeFlowControl)
-			}
-		}
-		c.awakenBlocked(c.turnsAtOnce())
-		return c.flood.pay(streamCost * float64(len(c.streams)))
 	}
 	return nil
+}
+
+// setInitialWindow changes the windows of all streams.
+func (c *conn) setInitialWindow(n int64) error {
+	more := n - c.initial
+	if more == 0 {
+		return nil
+	}
+	c.initial = n
+	for _, st := range c.streams {
+		if st.widen(more) != nil {
+			return http2.ConnectionError(http2.ErrCodeFlowControl)
+		}
+	}
+	c.awakenBlocked(c.turnsAtOnce())
+	return c.flood.pay(streamCost * float64(len(c.streams)))
 }
 
 // processReset ends a stream that the client does not want any more.

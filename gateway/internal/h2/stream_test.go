@@ -200,7 +200,7 @@ func TestWindowOfAllStreams(t *testing.T) {
 		}
 		of := all[0].conn
 		of.mu.Lock()
-		err := of.set(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 100})
+		err := of.setInitialWindow(100)
 		if n := told(); err != nil || n != of.turnsAtOnce() {
 			t.Errorf("%d streams were told at once, %v; want %d", n, err, of.turnsAtOnce())
 		}
