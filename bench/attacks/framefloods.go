@@ -104,7 +104,7 @@ var flooders = []flooder{
 		}
 		var all [60]http2.Setting
 		for i := range all {
-			all[i] = http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(i) % 2 * 70_000}
+			all[i] = http2.Setting{ID: http2.SettingInitialWindowSize, Val: (n + uint32(i)) % 2 * 70_000}
 		}
 		return f.WriteSettings(all[:]...)
 	}},
