@@ -291,6 +291,9 @@ func (in *ingest) onTransaction(m message) error {
 	if len(m.changes) == 0 && !m.reset {
 		in.count.events.add("bookmark", 1)
 	}
+	if m.reset {
+		in.count.resyncs.add(in.resync, 1) // last, so that Stats with it have its events
+	}
 	in.onCommitted()
 	in.remember(m)
 	if m.reset {
@@ -389,7 +392,6 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	}
 	reason := resyncReason(primed, result.Reset)
 	in.resync = reason
-	in.count.resyncs.add(reason, 1)
 	in.recordIncident(IncidentResync, reason, detail)
 	return result, nil
 }

@@ -11,7 +11,7 @@ type Stats struct {
 	// error, stalled, invalid, order, behind, unresumable, memory.
 	Reconnects map[string]uint64
 	// Resyncs counts complete snapshots taken over, by reason: initial,
-	// reconnect, epoch_changed.
+	// reconnect, epoch_changed. It is counted after the events of the snapshot.
 	Resyncs map[string]uint64
 	// Events counts what came from the upstream, by type: upsert, delete, bookmark;
 	// and duplicate, for what was already known and dropped. A view has unmatchable, for

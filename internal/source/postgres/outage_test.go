@@ -213,7 +213,8 @@ func TestSubscribersSeeTheDifference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitWatch(t, w, "in sync", func() bool { return w.Status().State == stream.InSync })
+	// The state is published with the data, and counted after it.
+	awaitWatch(t, w, "a snapshot that is counted", func() bool { return w.Stats().Resyncs["initial"] == 1 })
 	before := w.Stats()
 	proxy.Refuse()
 	proxy.Cut()

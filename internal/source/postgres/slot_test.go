@@ -351,6 +351,7 @@ func checkJournal(t *testing.T, d *database, reads uint64) {
 	end()
 	d.exec(put("b", item("b", "2")) + ";" + remove("a") + ";" + put("c", item("c", "1")))
 	w, end = process(true)
+	awaitWatch(t, w, "counted", func() bool { return w.Stats().Resyncs["reconnect"] >= reads })
 	if n := w.Stats().Resyncs; n["initial"]+n["epoch_changed"] != 0 || n["reconnect"] != reads {
 		t.Errorf("the table was read: %v, want %d times", n, reads)
 	}
@@ -363,6 +364,7 @@ func checkJournal(t *testing.T, d *database, reads uint64) {
 	}
 	end()
 	w, end = process(false)
+	awaitWatch(t, w, "counted", func() bool { return w.Stats().Resyncs["initial"] > 0 })
 	if n := w.Stats().Resyncs["initial"]; n != 1 {
 		t.Errorf("without a journal the table was read %d times, want once", n)
 	}
