@@ -183,7 +183,8 @@ func (t *tracer) run() error {
 		switch {
 		case !status.Stopped():
 		case status.StopSignal() == syscall.SIGTRAP|0x80:
-			if err := t.stopped(thread); err != nil {
+			// Another thread may have ended the process since this one stopped.
+			if err := t.stopped(thread); err != nil && !ended(thread) {
 				return err
 			}
 		case status.StopSignal() == syscall.SIGTRAP || status.StopSignal() == syscall.SIGSTOP && !seen[thread]:
@@ -210,11 +211,26 @@ func (t *tracer) run() error {
 	}
 }
 
+// infoOf returns the call of a thread that is stopped.
+func infoOf(thread int) (info callInfo, err error) {
+	_, _, no := syscall.Syscall6(syscall.SYS_PTRACE, getCallInfo, uintptr(thread), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
+	if no != 0 {
+		return info, fmt.Errorf("following a process: %w", no)
+	}
+	return info, nil
+}
+
+// ended reports whether a thread that was stopped is no longer.
+func ended(thread int) bool {
+	_, err := infoOf(thread)
+	return errors.Is(err, syscall.ESRCH)
+}
+
 // stopped handles a thread that enters or leaves a call of the system.
 func (t *tracer) stopped(thread int) error {
-	var info callInfo
-	if _, _, no := syscall.Syscall6(syscall.SYS_PTRACE, getCallInfo, uintptr(thread), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0); no != 0 {
-		return fmt.Errorf("following a process: %w", no)
+	info, err := infoOf(thread)
+	if err != nil {
+		return err
 	}
 	switch info.kind {
 	case callBegins:
