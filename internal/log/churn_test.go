@@ -28,7 +28,7 @@ func TestSlowReadersOfAWatchThatChanges(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const resources, size = 1300, 12_000
+				const resources, size = 650, 24_000
 				l := NewWriter(Config{Watch: "w"})
 				mustReplace(t, l, "e", resources, larges(resources, size)...)
 				inSync(l)
@@ -39,7 +39,7 @@ func TestSlowReadersOfAWatchThatChanges(t *testing.T) {
 					readers = append(readers, &churned{s: s, blocked: i >= test.readers, flushes: test.flushes, at: time.Now(), within: test.within})
 				}
 				revision, value := uint64(resources), large("", 0, size).Value
-				const step, changed = 50 * time.Millisecond, 130 // 2.6 MB and 31 MB a second
+				const step, changed = 50 * time.Millisecond, 65 // 1,300 resources and 31 MB a second
 				for n := range int(max(2*test.within, 15*time.Second) / step) {
 					time.Sleep(step)
 					revision++
