@@ -164,7 +164,13 @@ func (a *api) floor(ctx context.Context, m mode, token string) (index uint64, er
 	if a.query.floor == "" || !m.consistent {
 		return 0, nil
 	}
-	err = a.get(ctx, a.query.floor, url.Values{ConsistencyConsistent: {""}}, token, askTimeout, func(r *http.Response, _ io.Reader) error {
+	params := url.Values{ConsistencyConsistent: {""}}
+	for name, values := range a.query.params {
+		if name != recurse {
+			params[name] = values // above all the datacenter, whose store has an index of its own
+		}
+	}
+	err = a.get(ctx, a.query.floor, params, token, askTimeout, func(r *http.Response, _ io.Reader) error {
 		index = indexOf(r)
 		return nil
 	})

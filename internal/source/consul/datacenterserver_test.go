@@ -58,6 +58,11 @@ func TestAnotherDatacenter(t *testing.T) {
 		config.Datacenter = "dc2"
 		instances := config
 		instances.Prefix, instances.Resources = "", Resources{Collection: Health, Service: "web", Datacenter: "dc2"}
+		for n := range 30 { // the index of this datacenter is ahead of the other's
+			if err := here.putKey(t.Context(), "in", fmt.Sprint(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		register := func(value string) error { return there.register(t.Context(), "web-1", value) }
 		if err := register(`"one"`); err != nil {
 			t.Fatal(err)

@@ -18,15 +18,18 @@ import (
 // fakeHTTP is the HTTP API of a Consul in memory, whose answers a test writes. Blocking queries wait
 // until there is another answer.
 type fakeHTTP struct {
-	mu       sync.Mutex // guards what follows
-	said     page
-	changed  chan struct{} // closed when there is another answer
-	leader   string
-	cluster  string
-	floor    uint64
-	requests []string // of the collection: their queries
-	tokens   []string
-	silent   bool // nothing is answered
+	mu      sync.Mutex // guards what follows
+	said    page
+	changed chan struct{} // closed when there is another answer
+	leader  string
+	cluster string
+	floor   uint64
+	// datacenter is that of the collection; "": the server's own, whose store otherwise has the index elsewhere.
+	datacenter string
+	elsewhere  uint64
+	requests   []string // of the collection: their queries
+	tokens     []string
+	silent     bool // nothing is answered
 }
 
 // page is an answer of the collection.
@@ -100,7 +103,11 @@ func (f *fakeHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, probeName):
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		w.Header().Set(indexHeader, fmt.Sprint(f.floor))
+		index := f.floor
+		if r.URL.Query().Get("dc") != f.datacenter {
+			index = f.elsewhere
+		}
+		w.Header().Set(indexHeader, fmt.Sprint(index))
 		w.WriteHeader(http.StatusNotFound)
 	default:
 		f.answer(w, r)

@@ -73,6 +73,19 @@ func TestRevisionOfASnapshotOfKeys(t *testing.T) {
 	})
 }
 
+// TestSnapshotOfAnotherDatacenter: its store has an index of its own, which says nothing of that of the server's.
+func TestSnapshotOfAnotherDatacenter(t *testing.T) {
+	f := newFakeHTTP()
+	f.said, f.floor, f.datacenter, f.elsewhere = keys(9, "a@9=1"), 20, "dc2", 1000
+	httpBubble(t, f, Config{Resources: Resources{Datacenter: "dc2"}}, func(t *testing.T, _ *Queried, watch func() *running) {
+		r := watch()
+		r.want(t, "the snapshot", "reset +a@9 =20")
+		f.say(keys(21, "a@9=1 b@21=1"))
+		time.Sleep(time.Second)
+		r.want(t, "a change", "+b@21 =21")
+	})
+}
+
 // TestIndexThatGoesBack: what is newest may be gone. The order goes on, unless what is there
 // contradicts it.
 func TestIndexThatGoesBack(t *testing.T) {

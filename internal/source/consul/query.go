@@ -35,6 +35,9 @@ type version struct {
 	sum      [16]byte
 }
 
+// recurse is the parameter that asks for all keys below one.
+const recurse = "recurse"
+
 // query returns the query of the collection.
 func (c *Config) query() query {
 	q := query{params: url.Values{}}
@@ -48,7 +51,7 @@ func (c *Config) query() query {
 	switch c.collection() {
 	case KV:
 		q.path = "/v1/kv/" + c.Prefix
-		q.params.Set("recurse", "")
+		q.params.Set(recurse, "")
 		q.floor = q.path + probeName
 		q.right = rule("key_prefix", c.Prefix)
 		q.element = c.readKey
