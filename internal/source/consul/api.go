@@ -177,9 +177,13 @@ func (a *api) floor(ctx context.Context, m mode, token string) (index uint64, er
 	return index, err
 }
 
-// leader asks for the address of the leader; "": the servers have none.
+// leader asks for the address of the leader of the collection's datacenter; "": its servers have none.
 func (a *api) leader(ctx context.Context, token string) (leader string, err error) {
-	err = a.get(ctx, "/v1/status/leader", nil, token, a.config.ProbeInterval, func(_ *http.Response, body io.Reader) error {
+	params := url.Values{}
+	if a.config.Datacenter != "" {
+		params.Set("dc", a.config.Datacenter)
+	}
+	err = a.get(ctx, "/v1/status/leader", params, token, a.config.ProbeInterval, func(_ *http.Response, body io.Reader) error {
 		return json.NewDecoder(io.LimitReader(body, maxRefusalBytes)).Decode(&leader)
 	})
 	return leader, err

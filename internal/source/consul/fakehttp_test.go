@@ -24,12 +24,14 @@ type fakeHTTP struct {
 	leader  string
 	cluster string
 	floor   uint64
-	// datacenter is that of the collection; "": the server's own, whose store otherwise has the index elsewhere.
-	datacenter string
-	elsewhere  uint64
-	requests   []string // of the collection: their queries
-	tokens     []string
-	silent     bool // nothing is answered
+	// datacenter is that of the collection; "": the server's own, whose store otherwise has the index elsewhere, and
+	// whose servers have the leader leaderElsewhere.
+	datacenter      string
+	elsewhere       uint64
+	leaderElsewhere string
+	requests        []string // of the collection: their queries
+	tokens          []string
+	silent          bool // nothing is answered
 }
 
 // page is an answer of the collection.
@@ -95,7 +97,11 @@ func (f *fakeHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/v1/status/leader":
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		fmt.Fprintf(w, "%q", f.leader)
+		leader := f.leader
+		if r.URL.Query().Get("dc") != f.datacenter {
+			leader = f.leaderElsewhere
+		}
+		fmt.Fprintf(w, "%q", leader)
 	case path == "/v1/connect/ca/roots":
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -73,8 +73,8 @@ func TestRevisionOfASnapshotOfKeys(t *testing.T) {
 	})
 }
 
-// TestSnapshotOfAnotherDatacenter: its store has an index of its own, which says nothing of that of the server's.
-func TestSnapshotOfAnotherDatacenter(t *testing.T) {
+// TestAnotherDatacenterThanTheServers: its store has an index of its own, and it has another leader.
+func TestAnotherDatacenterThanTheServers(t *testing.T) {
 	f := newFakeHTTP()
 	f.said, f.floor, f.datacenter, f.elsewhere = keys(9, "a@9=1"), 20, "dc2", 1000
 	httpBubble(t, f, Config{Resources: Resources{Datacenter: "dc2"}}, func(t *testing.T, _ *Queried, watch func() *running) {
@@ -83,6 +83,13 @@ func TestSnapshotOfAnotherDatacenter(t *testing.T) {
 		f.say(keys(21, "a@9=1 b@21=1"))
 		time.Sleep(time.Second)
 		r.want(t, "a change", "+b@21 =21")
+		time.Sleep(time.Minute)
+		r.want(t, "no leader of the server's datacenter", "")
+		f.mu.Lock()
+		f.leader, f.leaderElsewhere = "", "10.0.0.1:8300"
+		f.mu.Unlock()
+		time.Sleep(30 * time.Second)
+		r.want(t, "no leader", "stale "+noLeader)
 	})
 }
 
