@@ -77,8 +77,9 @@ func (w *world) disturbOne(p *program) {
 		w.say("%s reads %d bytes", p.name, bytes)
 	case 3, 4:
 		p.link.free()
-		p.link.set(func() { p.link.target, p.link.turns = w.pick(len(p.link.targets)), w.rarely(2) })
-		w.say("the next request of %s goes to %s (nodes in turn %t)", p.name, p.link.targets[p.link.target].name, p.link.turns)
+		next, turns := w.pick(len(p.link.targets)), w.rarely(2)
+		p.link.set(func() { p.link.target, p.link.turns = next, turns })
+		w.say("the next request of %s goes to %s (nodes in turn %t)", p.name, p.link.targets[next].name, turns)
 	case 5:
 		p.disturb(w.pick(3), 1+w.pick(4), 0)
 	case 6:
