@@ -60,11 +60,24 @@ func TestTestsWithServersCarryTheirTag(t *testing.T) {
 // looks at what carries it. test-all runs the tests with each tag but those of PEERS:
 // they test other people's servers, and CI does not install those.
 func TestAllTagsAreTested(t *testing.T) {
-	for _, tag := range slices.Concat(testTags(t), peerTags(t)) {
+	tags := slices.Concat(testTags(t), peerTags(t))
+	for _, tag := range tags {
 		inMakefile(t, `^test-`+tag+`:.*(?:\n\t.*)*?\n\t@(?:cd bench && )?\$\(GO_TEST\) -tags `+tag+` ()`)
 	}
 	inMakefile(t, `^test-all: .*\n\t@.* test-modules LENGTH= TAGGED='-tags \$\(TAGS\)'()$`)
 	inMakefile(t, `for tags in "" \$\(TAGS\) [^;]*\$\(PEERS\)([^;]*); do .*go vet`)
+	inMakefile(t, `staticcheck -tags \$\(TAGS\),\$\(PEERS\)()`)
+	without := regexp.MustCompile(`(?m)^//go:build .*!(` + strings.Join(tags, "|") + `)\b`)
+	walk(t, func(name string) {
+		if !strings.HasSuffix(name, ".go") {
+			return
+		}
+		if text, err := os.ReadFile(name); err != nil {
+			t.Error(err)
+		} else if without.Match(text) {
+			t.Errorf("%s is built only without a tag: staticcheck does not look at it", name)
+		}
+	})
 }
 
 // testTags returns the build tags of tests that the Makefile names, peerTags those that
