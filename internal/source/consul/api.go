@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -164,12 +165,9 @@ func (a *api) floor(ctx context.Context, m mode, token string) (index uint64, er
 	if a.query.floor == "" || !m.consistent {
 		return 0, nil
 	}
-	params := url.Values{ConsistencyConsistent: {""}}
-	for name, values := range a.query.params {
-		if name != recurse {
-			params[name] = values // above all the datacenter, whose store has an index of its own
-		}
-	}
+	params := maps.Clone(a.query.params) // above all the datacenter, whose store has an index of its own
+	params.Del(recurse)
+	params.Set(ConsistencyConsistent, "")
 	err = a.get(ctx, a.query.floor, params, token, askTimeout, func(r *http.Response, _ io.Reader) error {
 		index = indexOf(r)
 		return nil
