@@ -220,7 +220,7 @@ func infoOf(thread int) (info callInfo, err error) {
 	return info, nil
 }
 
-// ended reports whether a thread that was stopped is no longer.
+// ended reports whether a thread has ended since it stopped.
 func ended(thread int) bool {
 	_, err := infoOf(thread)
 	return errors.Is(err, syscall.ESRCH)
